@@ -34,7 +34,8 @@ def test_a_few_epochs_reach_a_good_accuracy_and_a_report(tmp_path, capsys):
     assert f"{accuracy:.2f} %" in page
     assert "<svg" in page
     assert "data:image/png;base64," in page
-    assert "f32[64,8,8]" in page
+    assert ":f32[64,8,8]</span>" in page
+    assert re.search(r"model.py:\d+</span>  return .*vmap\(cross_entropy", page)
     loads = re.findall(
         r"""(?:src|href)=["'](.*?)["']|<script|<link|url\((.*?)\)""", page
     )
@@ -69,7 +70,7 @@ def test_a_gradient_norm_is_that_of_its_example_alone(digits, params):
     images, labels = digits[0].images[:3], digits[0].labels[:3]
     norms = model.gradient_norms(params, images, labels)
     for i in range(3):
-        gradient = cv.grad(model.surprise)(params, images[i], labels[i])
+        gradient = cv.grad(model.cross_entropy)(params, images[i], labels[i])
         leaves = [np.asarray(leaf).ravel() for leaf in cv.tree.leaves(gradient)]
         expected = np.linalg.norm(np.concatenate(leaves))
         np.testing.assert_allclose(float(norms[i]), expected, rtol=1e-4)
@@ -128,38 +129,68 @@ def test_mistakes_are_sorted_by_confidence():
     digits = data.Digits(np.zeros((4, 8, 8), np.float32), np.asarray([0, 1, 1, 0]))
     odds = np.asarray([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.7, 0.3]])
     found = show.mistakes(digits, odds)
-    assert [(m.label, m.note) for m in found] == [(1, "→ 0, 80%"), (1, "→ 0, 60%")]
+    shown = [(m.label, m.guess, m.note) for m in found]
+    assert shown == [(1, 0, "80% sure"), (1, 0, "60% sure")]
+
+
+def test_the_curves_are_those_of_the_predictions():
+    digits = data.Digits(np.zeros((4, 8, 8), np.float32), np.asarray([0, 1, 1, 0]))
+    odds = np.asarray([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [1.0, 0.0]])
+    assert show.accuracy(digits, odds) == 0.5
+    expected = -np.log([0.9, 0.4, 0.2, 1.0]).mean()
+    assert show.log_loss(digits, odds) == pytest.approx(expected)
+    assert show.confusion(digits, odds)[:2, :3].tolist() == [[2, 0, 0], [2, 0, 0]]
+
+
+def findings(confusion, **changed):
+    """Those of a small test."""
+    return report.Findings(
+        **{
+            "losses": [[2.0, 1.0], [0.5, 0.25]],
+            "test_losses": [1.0, 0.5],
+            "test_accuracies": [0.5, 0.9],
+            "confusion": np.asarray(confusion),
+            "figures": {},
+            "mistakes": [],
+            "hardest": [],
+            "program": "<pre>sin</pre>",
+            "versions": {},
+            **changed,
+        }
+    )
+
+
+def written(found, folder):
+    report.write(found, folder / "report.html")
+    return " ".join((folder / "report.html").read_text().split())
 
 
 def test_a_report_without_mistakes_says_so(tmp_path):
-    findings = report.Findings(
-        accuracy=1.0,
-        tested=7,
-        figures={},
-        losses=[[2.0, 1.0], [0.5, 0.25]],
-        mistakes=[],
-        hardest=[],
-        jaxpr="a < b & c",
-        versions={},
-    )
-    report.write(findings, tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
+    page = written(findings([[3, 0], [0, 4]], versions={"a<b": "1"}), tmp_path)
     assert "every one of the 7 test images is read correctly" in page
-    assert "a &lt; b &amp; c" in page
+    assert "100.00 %" in page
+    assert "<pre>sin</pre>" in page
+    assert "a&lt;b" in page
 
 
 def test_a_report_with_many_mistakes_says_that_it_shows_a_few(tmp_path):
-    example = report.Example(np.zeros((8, 8), np.float32), 3, "→ 8, 90%")
-    findings = report.Findings(
-        accuracy=0.9,
-        tested=50,
-        figures={},
-        losses=[[2.0, 1.0]],
-        mistakes=[example] * 3,
-        hardest=[],
-        jaxpr="",
-        versions={},
-    )
-    report.write(findings, tmp_path / "report.html")
-    page = " ".join((tmp_path / "report.html").read_text().split())
+    example = report.Example(np.zeros((8, 8), np.float32), 3, 8, "90% sure")
+    page = written(findings([[25, 2], [3, 20]], mistakes=[example] * 3), tmp_path)
     assert "Of 50 images it gets 5 wrong; these are the 3 it is surest of." in page
+    assert '<b>true 3</b> <b class="wrong">predicted 8</b> 90% sure' in page
+
+
+def test_the_confusion_matrix_has_true_digits_as_rows(tmp_path):
+    page = written(findings([[25, 2], [0, 20]]), tmp_path)
+    right, missed = '<td class="right">25</td>', '<td class="missed">2</td>'
+    assert f'<th scope="row">0</th>{right}{missed}</tr>' in page
+    assert '<th scope="row">1</th><td></td><td class="right">20</td></tr>' in page
+
+
+def test_pictures_have_the_colours_of_a_light_and_a_dark_page(tmp_path):
+    page = written(findings([[1]]), tmp_path)
+    assert "prefers-color-scheme: dark" in page
+    assert page.count("<svg") == 2
+    drawn = "".join(re.findall(r"<svg.*?</svg>", page))
+    assert set(re.findall(r"(?:fill|stroke): (#\w+)", drawn)) == set()
+    assert "stroke: var(--accent)" in drawn

@@ -60,14 +60,14 @@ def logits(params: Params, image: Array) -> Array:
     return dense(params["output"], x)
 
 
-def surprise(params: Params, image: Array, label: Array) -> Array:
+def cross_entropy(params: Params, image: Array, label: Array) -> Array:
     """The cross entropy of one example: minus the log-probability of its label."""
     return -cv.nn.log_softmax(logits(params, image)) @ cv.nn.one_hot(label, CLASSES)
 
 
 def loss(params: Params, images: Array, labels: Array) -> Array:
-    """The mean surprise over a batch."""
-    return cv.vmap(surprise, in_axes=(None, 0, 0))(params, images, labels).mean()
+    """The mean cross entropy over a batch."""
+    return cv.vmap(cross_entropy, in_axes=(None, 0, 0))(params, images, labels).mean()
 
 
 def shift(key: Array, image: Array) -> Array:
@@ -84,11 +84,13 @@ def probabilities(params: Params, images: Array) -> Array:
 
 @cv.jit
 def gradient_norms(params: Params, images: Array, labels: Array) -> Array:
-    """``[n]``: how hard each example by itself pulls at the parameters.
+    """``[n]``: the norm of the gradient of each example by itself.
 
     The gradient of one example is ``grad``; of every example at once, ``vmap`` of it.
     """
-    gradients = cv.vmap(cv.grad(surprise), in_axes=(None, 0, 0))(params, images, labels)
+    gradients = cv.vmap(cv.grad(cross_entropy), in_axes=(None, 0, 0))(
+        params, images, labels
+    )
     squares = [
         cnp.sum(g**2, axis=tuple(range(1, g.ndim))) for g in cv.tree.leaves(gradients)
     ]

@@ -8,21 +8,48 @@ from pathlib import Path
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 # What matplotlib would write into each picture about its making.
 UNSAID = ("Creator", "Date", "Format", "Type")
 
 
+# Colours that pictures are drawn in, and those of the page that replace them: light and
+# dark pages have others.
+INK, LINE, FAINT, STRONG, OTHER = "#000001", "#000002", "#000003", "#000004", "#000005"
+OF_THE_PAGE = {
+    INK: "var(--soft)",
+    LINE: "var(--line)",
+    FAINT: "var(--accent-faint)",
+    STRONG: "var(--accent)",
+    OTHER: "var(--other)",
+}
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "",
+    "font.size": 11,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": LINE,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+
+
 @dataclass(frozen=True)
 class Example:
-    """An image ``f32[8, 8]``, its label, and a note about it."""
+    """An image ``f32[8, 8]``, the digit it shows, the one it is read as, and a note."""
 
     image: np.ndarray
     label: int
+    guess: int
     note: str
 
     @property
@@ -35,46 +62,86 @@ class Example:
 
 @dataclass(frozen=True)
 class Findings:
-    """The contents of the report. Losses are ``[epochs][steps]``."""
+    """The contents of the report."""
 
-    accuracy: float
-    tested: int
-    figures: dict[str, str]
+    #: losses of training, ``[epochs][steps]``
     losses: list[list[float]]
+    #: the loss and the accuracy on the test images after each epoch
+    test_losses: list[float]
+    test_accuracies: list[float]
+    #: how many test images of each digit (rows) are taken for each (columns)
+    confusion: np.ndarray
+    figures: dict[str, str]
     mistakes: list[Example]
     hardest: list[Example]
-    jaxpr: str
+    #: the program of the loss, as HTML
+    program: str
     versions: dict[str, str]
+
+    @property
+    def tested(self) -> int:
+        """The number of test images."""
+        return int(self.confusion.sum())
 
     @property
     def right(self) -> int:
         """The number of test images that are classified correctly."""
-        return round(self.accuracy * self.tested)
+        return int(np.trace(self.confusion))
+
+    @property
+    def accuracy(self) -> float:
+        """The share of test images that are classified correctly."""
+        return self.right / self.tested
 
 
-def loss_curve(losses: list[list[float]]) -> str:
-    """The loss of every step, and the mean of every epoch, as SVG."""
-    per_epoch = len(losses[0])
-    steps = np.arange(1, len(losses) * per_epoch + 1) / per_epoch
-    middles = np.arange(len(losses)) + 0.5
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "", "font.size": 11}):
-        figure = Figure(figsize=(9, 3.2), layout="constrained")
-        axes = figure.add_subplot()
-        axes.semilogy(steps, np.ravel(losses), color="#a5b4fc", lw=0.8, label="step")
+def loss_curve(losses: list[list[float]], test_losses: list[float]) -> str:
+    """The loss of every step, and the means of every epoch, as SVG."""
+    steps = np.arange(1, np.size(losses) + 1) / len(losses[0])
+    ends = np.arange(1, len(losses) + 1)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(4.8, 3.1), layout="constrained")
+        axes = _axes(figure, "loss")
+        axes.set_yscale("log")
+        axes.plot(steps, np.ravel(losses), color=FAINT, lw=0.8, label="one batch")
         means = np.mean(losses, axis=1)
-        axes.semilogy(
-            middles, means, ".-", color="#4338ca", lw=2, label="mean of the epoch"
-        )
-        axes.set(xlabel="epoch", ylabel="loss")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.margins(x=0.01)
-        axes.grid(color="#e5e7eb", lw=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.plot(ends, means, ".-", color=STRONG, label="training")
+        axes.plot(ends, test_losses, ".-", color=OTHER, label="test")
         axes.legend(frameon=False)
-        svg = io.StringIO()
-        FigureCanvasSVG(figure).print_svg(svg, metadata=dict.fromkeys(UNSAID))
+        return _svg(figure)
+
+
+def accuracy_curve(test_accuracies: list[float]) -> str:
+    """The accuracy on the test images after every epoch, as SVG."""
+    with rc_context(STYLE):
+        figure = Figure(figsize=(4.8, 3.1), layout="constrained")
+        axes = _axes(figure, "accuracy")
+        ends = np.arange(1, len(test_accuracies) + 1)
+        axes.plot(ends, test_accuracies, ".-", color=OTHER, label="test")
+        axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+        axes.legend(frameon=False, loc="lower right")
+        return _svg(figure)
+
+
+def _axes(figure: Figure, quantity: str) -> Axes:
+    """A quantity over epochs."""
+    axes = figure.add_subplot()
+    axes.set(xlabel="epoch", ylabel=quantity)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.margins(x=0.02)
+    axes.grid(lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _svg(figure: Figure) -> str:
+    """The picture as an element of a page, in the colours of that page."""
+    svg = io.StringIO()
+    FigureCanvasSVG(figure).print_svg(svg, metadata=dict.fromkeys(UNSAID))
     # The XML declaration and doctype before the element have no place within HTML.
-    return svg.getvalue()[svg.getvalue().index("<svg") :]
+    text = svg.getvalue()[svg.getvalue().index("<svg") :]
+    for drawn, shown in OF_THE_PAGE.items():
+        text = text.replace(drawn, shown)
+    return text
 
 
 def write(findings: Findings, path: Path) -> None:
@@ -87,6 +154,10 @@ def write(findings: Findings, path: Path) -> None:
         lstrip_blocks=True,
     )
     page = environment.get_template("report.html.jinja").render(
-        findings=findings, curve=loss_curve(findings.losses)
+        findings=findings,
+        curves=[
+            loss_curve(findings.losses, findings.test_losses),
+            accuracy_curve(findings.test_accuracies),
+        ],
     )
     path.write_text(page, encoding="utf-8")

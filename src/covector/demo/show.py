@@ -60,13 +60,18 @@ def judge(training: Training, history: list[Epoch], test: Digits) -> report.Find
     """The accuracy of the trained network, and the cost of training it."""
     params = history[-1].state.params
     train = training.digits
-    odds = np.asarray(model.probabilities(params, test.images))
+    odds = [
+        np.asarray(model.probabilities(e.state.params, test.images)) for e in history
+    ]
     norms = np.asarray(model.gradient_norms(params, train.images, train.labels))
+    guesses = np.asarray(model.probabilities(params, train.images)).argmax(axis=-1)
     batch = train.images[:BATCH], train.labels[:BATCH]
     step = median(epoch.seconds for epoch in history) / training.steps_per_epoch
     return report.Findings(
-        accuracy=float((odds.argmax(axis=-1) == np.asarray(test.labels)).mean()),
-        tested=len(test.labels),
+        losses=[epoch.losses for epoch in history],
+        test_losses=[log_loss(test, each) for each in odds],
+        test_accuracies=[accuracy(test, each) for each in odds],
+        confusion=confusion(test, odds[-1]),
         figures={
             "parameters": f"{sum(p.size for p in cv.tree.leaves(params)):,}",
             "trace and lower": f"{training.trace_seconds:.2f} s",
@@ -75,12 +80,29 @@ def judge(training: Training, history: list[Epoch], test: Digits) -> report.Find
             "examples per second": f"{BATCH / step:,.0f}",
             "median gradient norm": f"{np.median(norms):.2g}",
         },
-        losses=[epoch.losses for epoch in history],
-        mistakes=mistakes(test, odds),
-        hardest=hardest(train, norms),
-        jaxpr=str(cv.make_jaxpr(model.loss)(params, *batch)),
+        mistakes=mistakes(test, odds[-1]),
+        hardest=hardest(train, guesses, norms),
+        program=cv.make_jaxpr(model.loss)(params, *batch)._repr_html_(),
         versions=environment.versions(),
     )
+
+
+def log_loss(digits: Digits, odds: np.ndarray) -> float:
+    """The mean cross entropy of predictions ``[n, 10]``."""
+    of_labels = odds[np.arange(len(odds)), np.asarray(digits.labels)]
+    return float(-np.log(np.maximum(of_labels, 1e-12)).mean())
+
+
+def accuracy(digits: Digits, odds: np.ndarray) -> float:
+    """The share of the images whose likeliest digit is the right one."""
+    return float((odds.argmax(axis=-1) == np.asarray(digits.labels)).mean())
+
+
+def confusion(digits: Digits, odds: np.ndarray) -> np.ndarray:
+    """``[10, 10]``: how many images of a digit (row) are taken for each (column)."""
+    counts = np.zeros((model.CLASSES, model.CLASSES), int)
+    np.add.at(counts, (np.asarray(digits.labels), odds.argmax(axis=-1)), 1)
+    return counts
 
 
 def mistakes(digits: Digits, odds: np.ndarray) -> list[report.Example]:
@@ -91,17 +113,21 @@ def mistakes(digits: Digits, odds: np.ndarray) -> list[report.Example]:
     wrong = wrong[np.argsort(-odds[wrong, guesses[wrong]])]
     return [
         report.Example(
-            images[i], int(labels[i]), f"→ {guesses[i]}, {odds[i].max():.0%}"
+            images[i], int(labels[i]), int(guesses[i]), f"{odds[i].max():.0%} sure"
         )
         for i in wrong[:MOST_SHOWN]
     ]
 
 
-def hardest(digits: Digits, norms: np.ndarray) -> list[report.Example]:
+def hardest(
+    digits: Digits, guesses: np.ndarray, norms: np.ndarray
+) -> list[report.Example]:
     """The digits with the largest gradients."""
     images, labels = map(np.asarray, digits)
     return [
-        report.Example(images[i], int(labels[i]), f"norm {norms[i]:.2g}")
+        report.Example(
+            images[i], int(labels[i]), int(guesses[i]), f"norm {norms[i]:.2g}"
+        )
         for i in np.argsort(-norms)[:MOST_SHOWN]
     ]
 
