@@ -14,7 +14,7 @@ QUICK_LAW := jit_changes_nothing and not window and not c128 and ($(QUICK_ROWS))
 QUICK_WITHOUT := --ignore=tests/core/test_leaks.py --ignore=tests/core/html/test_notebooks.py
 QUICK_PEERS := that_of_jax or as_in_the_field or those_of_the_field
 
-.PHONY: demo test quick fuzz mutation ecosystem check format bench docs clean
+.PHONY: demo test quick fuzz mutation ecosystem check format bench docs docs-look clean
 
 demo: .venv/ready-demo   ## train a classifier and write report.html
 	$(BIN)/covector demo
@@ -45,7 +45,10 @@ bench: .venv/ready-bench ## covector beside its peers; writes benchmarks/results
 	$(BIN)/python -m benchmarks
 
 docs: .venv/ready-docs   ## the documentation as a site in dist/site
-	$(BIN)/mkdocs build --strict -q
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -q
+
+docs-look: docs          ## … read in chromium, at 400 and 1280 pixels: is a line cut?
+	$(BIN)/python -m website.look
 
 clean:                   ## forget everything that was built
 	rm -rf .venv dist report.html .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -83,6 +83,7 @@ class Config:
         return f"config({shown})"
 
 
+#: the options of this process: ``config.update(name, value)`` sets one
 config = Config()
 
 

@@ -8,6 +8,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.flat import describe
 from covector.errors import ArgumentError
 
+#: a step size per step: a function from the number of the step to the step size
 Schedule = Callable[[Any], Any]
 
 

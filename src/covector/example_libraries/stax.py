@@ -162,17 +162,29 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return _same_shape, apply_fun
 
 
+#: the layer of an activation function: hyperbolic tangent
 Tanh = elementwise(cnp.tanh)
+#: the layer of an activation function: the larger of the input and zero
 Relu = elementwise(relu)
+#: the layer of an activation function: exponential
 Exp = elementwise(cnp.exp)
+#: the layer of an activation function: logarithm of softmax, along the last axis
 LogSoftmax = elementwise(log_softmax, axis=-1)
+#: the layer of an activation function: softmax, along the last axis
 Softmax = elementwise(softmax, axis=-1)
+#: the layer of an activation function: log(1 + exp(x))
 Softplus = elementwise(softplus)
+#: the layer of an activation function: 1 / (1 + exp(−x))
 Sigmoid = elementwise(sigmoid)
+#: the layer of an activation function: exponential linear unit
 Elu = elementwise(elu)
+#: the layer of an activation function: leaky rectified linear unit
 LeakyRelu = elementwise(leaky_relu)
+#: the layer of an activation function: scaled exponential linear unit
 Selu = elementwise(selu)
+#: the layer of an activation function: Gaussian error linear unit
 Gelu = elementwise(gelu)
+#: the layer that returns its input
 Identity = elementwise(lambda x: x)
 
 
@@ -184,7 +196,7 @@ def _flatten(params: Any, inputs: Any, **_: Any) -> Any:
     return inputs.reshape(inputs.shape[0], -1)
 
 
-#: all axes but that of the batch become one
+#: the layer that makes one axis of all axes but the first
 Flatten = _flatten_shape, _flatten
 
 
@@ -243,7 +255,7 @@ def _sum(params: Any, inputs: Sequence[Any], **_: Any) -> Any:
     return functools.reduce(operator.add, inputs)
 
 
-#: the sum of several inputs of one shape
+#: the layer that adds several inputs of one shape
 FanInSum = _sum_shape, _sum
 
 

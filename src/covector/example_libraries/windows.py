@@ -112,8 +112,11 @@ def output_shape(fun: Any, shape: Shape, batch: int = 0, out_batch: int = 0) -> 
     return (*out[:out_batch], length, *out[out_batch + 1 :])
 
 
+#: ``GeneralConv`` of images, with axes ``NHWC`` and kernels ``HWIO``
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+#: ``GeneralConvTranspose`` of sequences, with axes ``NHC`` and kernels ``HIO``
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+#: ``GeneralConvTranspose`` of images, with axes ``NHWC`` and kernels ``HWIO``
 ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 

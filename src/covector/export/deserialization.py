@@ -19,8 +19,9 @@ from covector.export.serialization import CALLING_CONVENTION, DIGEST, MAGIC
 from covector.export.symbolic_module import SymbolTable
 from covector.export.symbolic_scope import SymbolicScope
 
-#: of the conventions by which a module is called
+#: the oldest convention for calling an exported program that can be read
 minimum_supported_calling_convention_version = 1
+#: the newest convention for calling an exported program that can be read
 maximum_supported_calling_convention_version = CALLING_CONVENTION
 
 

@@ -25,6 +25,8 @@ __all__ = [
 ]
 
 Ints: TypeAlias = Sequence[int]
+#: what convolutions take as ``dimension_numbers``: letters of the axes of both operands
+#: and of the result, such as ``("NCHW", "OIHW", "NCHW")``, or None for just these
 ConvGeneralDilatedDimensionNumbers: TypeAlias = (
     tuple[str, str, str] | ConvDimensionNumbers | None
 )

@@ -148,6 +148,7 @@ complex64 = csingle = ScalarType("complex64", dtypes.complex64)
 complex128 = cdouble = complex_ = ScalarType("complex128", dtypes.complex128)
 
 # The abstract classes, and NumPy's names for what is not an array of numbers.
+#: NumPy's base class of all element types
 generic = np.generic
 number = np.number
 integer = np.integer
@@ -158,5 +159,7 @@ floating = np.floating
 complexfloating = np.complexfloating
 flexible = np.flexible
 character = np.character
+#: NumPy's type of Python objects, which arrays of covector cannot hold
 object_ = np.object_
+#: NumPy's class of dtypes; ``dtype("float32")`` makes one
 dtype = np.dtype

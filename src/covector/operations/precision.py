@@ -162,6 +162,8 @@ _TYPES: dict[str, Any] = {
     "F64": dtypes.float64,
 }
 
+#: what functions take as ``precision``: a ``Precision`` or an algorithm, or its name,
+#: one for both operands or one for each; None is the default of the options
 PrecisionLike: TypeAlias = (
     str
     | Precision

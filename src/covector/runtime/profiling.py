@@ -5,14 +5,10 @@ at a time. What it recorded is an XSpace, a protocol buffer that ``ProfileData``
 """
 
 import gzip
+from typing import TypeAlias
 
-from jaxlib._profile_data import (
-    ProfileData,
-    ProfileEvent,
-    ProfilePlane,
-)
+from jaxlib import _profile_data, _profiler
 from jaxlib._profiler import (
-    ProfileOptions,
     ProfilerServer,
     ProfilerSession,
     TraceMe,
@@ -36,6 +32,16 @@ __all__ = [
     "register_subprocess",
     "start_server",
 ]
+
+#: what a trace recorded: ``from_file(path)`` reads one, ``planes`` are its parts
+ProfileData: TypeAlias = _profile_data.ProfileData
+#: one event: ``name``, ``start_ns``, ``duration_ns`` and ``stats``
+ProfileEvent: TypeAlias = _profile_data.ProfileEvent
+#: a device or the host in a trace: ``name``, and ``lines`` of events
+ProfilePlane: TypeAlias = _profile_data.ProfilePlane
+#: what a trace is to record: ``host_tracer_level`` (0 to 3), ``python_tracer_level`` (0
+#: or 1), ``enable_hlo_proto``, and options of devices in ``advanced_configuration``
+ProfileOptions: TypeAlias = _profiler.ProfileOptions
 
 
 def heap_profile(platform: str | None) -> bytes:

@@ -20,16 +20,26 @@ from jaxlib import _jax
 
 from covector.errors import TreeMismatch
 
+#: the structure of a tree without its leaves, as ``tree.structure`` returns it; it
+#: compares equal to equal structures, and hashes
 PyTreeDef: TypeAlias = _jax.pytree.PyTreeDef
+#: the step of a path to an element of a tuple or a list; its number is ``idx``
 SequenceKey: TypeAlias = _jax.pytree.SequenceKey
+#: the step of a path to a value of a dict; its key is ``key``
 DictKey: TypeAlias = _jax.pytree.DictKey
+#: the step of a path to an attribute of an object; its name is ``name``
 GetAttrKey: TypeAlias = _jax.pytree.GetAttrKey
+#: the step of a path to a child of a node that has no names for them; its number is
+#: ``key``
 FlattenedIndexKey: TypeAlias = _jax.pytree.FlattenedIndexKey
 
+#: one step of a path: one of the classes of keys, or a key of a user's own node
 KeyEntry: TypeAlias = Any
+#: the path to a leaf: the steps from the root of the tree
 KeyPath: TypeAlias = tuple[KeyEntry, ...]
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
 
+#: the registry of the classes that are nodes of trees
 registry = _jax.pytree.PyTreeRegistry()
 
 # A treedef pickles its registry by reference, so the registry says where it lives.

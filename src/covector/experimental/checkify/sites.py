@@ -23,7 +23,7 @@ class ErrorCategory(enum.Enum):
     DIVISION = "division by zero"
 
 
-#: those of ``check``
+#: what ``check`` says of values
 user_checks = frozenset({ErrorCategory.USER})
 #: operations that give NaN though no operand is NaN
 nan_checks = frozenset({ErrorCategory.NAN})
@@ -31,8 +31,11 @@ nan_checks = frozenset({ErrorCategory.NAN})
 index_checks = frozenset({ErrorCategory.INDEX})
 #: divisions, of integers and floats, by zero
 div_checks = frozenset({ErrorCategory.DIVISION})
+#: NaN, and divisions by zero
 float_checks = nan_checks | div_checks
+#: all that is looked for in operations: NaN, divisions by zero, indices out of bounds
 automatic_checks = float_checks | index_checks
+#: all that is looked for in operations, and what ``check`` says
 all_checks = automatic_checks | user_checks
 
 Categories = frozenset[ErrorCategory]

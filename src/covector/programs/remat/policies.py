@@ -62,7 +62,10 @@ class Verdict:
         return self.name
 
 
-Saveable, Recompute = Verdict("Saveable", True), Verdict("Recompute", False)
+#: the answer of a policy: keep the value for the backward pass
+Saveable = Verdict("Saveable", True)
+#: the answer of a policy: compute the value again in the backward pass
+Recompute = Verdict("Recompute", False)
 
 
 @dataclass(frozen=True)

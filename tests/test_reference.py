@@ -1,0 +1,163 @@
+"""The API reference has every public name, and what it says of each is right."""
+
+import ast
+import inspect
+
+import pytest
+
+from website import contents, definitions, docstrings, entries, pages, signatures
+from website.entries import entries as all_entries
+
+
+def paths(names):
+    return {f"{module}.{name}" for module, inside in names.items() for name in inside}
+
+
+def test_every_public_name_is_on_a_page_and_nothing_else_is():
+    public = paths(contents.public_names())
+    assert public - {*all_entries()} == set(), "add them to website/contents.py"
+    assert {*all_entries()} - public == set(), "these are not public"
+
+
+def test_no_name_is_on_two_pages():
+    listed = [p for page in contents.pages() for p in paths(page.names)]
+    assert len(listed) == len({*listed})
+
+
+def test_every_public_name_has_a_docstring_or_a_comment():
+    entries = all_entries().items()
+    assert [p for p, e in entries if not e.original.docstring.strip()] == []
+
+
+def test_the_sources_tell_where_each_name_is_defined():
+    """So that signatures and links are those of what a program gets."""
+    wrong = []
+    for path, entry in all_entries().items():
+        found = entry.definition
+        if isinstance(found.statement, ast.ImportFrom):
+            continue  # of another library
+        if definitions.value(found.module, found.name) is not entry.value:
+            wrong.append(path)
+    assert wrong == []
+
+
+def test_what_several_modules_have_is_described_once():
+    found = all_entries()
+    assert found["covector.numpy.asin"].original.path == "covector.numpy.arcsin"
+    assert found["covector.sharding.make_mesh"].original.path == "covector.make_mesh"
+    assert found["covector.tree_util.tree_map"].original.path == "covector.tree.map"
+    assert "The same as" in entries.markdown(found["covector.numpy.asin"])
+
+
+@pytest.mark.parametrize(
+    ("path", "signature"),
+    [
+        ("covector.numpy.sin", "sin(x: ArrayLike, /) -> Array"),
+        ("covector.numpy.add", "add(x1, x2, /)"),
+        ("covector.numpy.nansum", "nansum(\n    a: ArrayLike,\n    axis: Axes = None"),
+        ("covector.random.key", "key("),
+    ],
+)
+def test_signatures_are_those_of_the_source(path, signature):
+    entry = all_entries()[path]
+    shown = signatures.signature(entry.definition, entry.name, entry.value)
+    assert shown.startswith(signature)
+
+
+def test_parameters_of_signatures_are_those_that_the_function_takes():
+    wrong = []
+    for path, entry in all_entries().items():
+        if not inspect.isfunction(entry.value):
+            continue
+        shown = signatures.signature(entry.definition, entry.name, entry.value)
+        takes = ast.parse(f"def {shown}: ...".replace("= ...", "= 0")).body[0].args
+        names = [a.arg for a in [*takes.posonlyargs, *takes.args, *takes.kwonlyargs]]
+        given = inspect.signature(entry.value).parameters.values()
+        of_kind = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        if names != [p.name for p in of_kind]:
+            wrong.append((path, shown))
+    assert wrong == []
+
+
+DOCSTRING = """Adds *one*, or ``n``, to what_is[0] in place of ``f(a,
+    b)``.
+
+    Args:
+      n: how many; of ``[k]``
+        numbers.
+      a, b: the others.
+
+    Returns:
+      A sum.
+
+    A picture::
+
+        a --- b
+
+        c
+
+    Raises:
+      TypeMismatch: never.
+
+    >>> 1 + 1
+    2
+
+    >>> 2 + 2
+    4
+    """
+MARKDOWN = r"""Adds *one*, or `n`, to what\_is\[0\] in place of `f(a, b)`.
+
+**Parameters**{ .section }
+
+-   **`n`**: how many; of `[k]`
+    numbers.
+-   **`a`**, **`b`**: the others.
+
+**Returns**{ .section }
+
+A sum.
+
+A picture:
+
+```text
+a --- b
+
+c
+```
+
+**Raises**{ .section }
+
+-   `TypeMismatch`: never.
+
+```pycon
+>>> 1 + 1
+2
+
+>>> 2 + 2
+4
+```"""
+
+
+def test_docstrings_become_markdown():
+    assert docstrings.markdown(DOCSTRING) == MARKDOWN
+
+
+def test_code_that_is_a_public_name_is_a_link_and_a_parameter_is_none():
+    entry = all_entries()["covector.lax.scan"]
+    code = entries.linker(entry, "scan(f, init, xs, length)")
+    for_loop = "[`fori_loop`](control-flow.md#covector.lax.fori_loop)"
+    assert code("fori_loop") == for_loop
+    assert code("numpy.sum()") == (
+        "[`numpy.sum()`](../numpy/reductions.md#covector.numpy.sum)"
+    )
+    assert code("length") == "`length`"
+    assert code("no_such_name") == "`no_such_name`"
+
+
+def test_every_page_of_the_navigation_is_made():
+    made = pages.generated()
+    inner = [x for item in pages.navigation()[1:] for x in item.values()]
+    lists = [x if isinstance(x, list) else [{"": x}] for x in inner]
+    linked = [path for items in lists for item in items for path in item.values()]
+    assert {*linked} == {page.path for page in contents.pages()}
+    assert {*linked, pages.INDEX} <= {*made}

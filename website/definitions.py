@@ -1,0 +1,129 @@
+"""Where a public name is defined: the module and the statement, found in the sources.
+
+A package may import its modules when a name is first asked for. The sources say where
+the name comes from all the same, for editors; here imports are followed as they do.
+"""
+
+import ast
+import functools
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from covector import namespaces
+
+Statement = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.ImportFrom
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The statement of a module that gives ``name`` its value.
+
+    It is an import for a name of another library.
+    """
+
+    module: str
+    name: str
+    statement: Statement
+
+    @property
+    def first_line(self) -> int:
+        """The line of the statement, or of the first decorator."""
+        decorators = getattr(self.statement, "decorator_list", ())
+        return min([self.statement.lineno, *(d.lineno for d in decorators)])
+
+    @property
+    def comment(self) -> str:
+        """The lines above the statement that begin with ``#:``."""
+        lines = source(self.module).splitlines()[: self.first_line - 1]
+        found = []
+        while lines and lines[-1].startswith("#:"):
+            found.append(lines.pop().removeprefix("#:").strip())
+        return " ".join(reversed(found))
+
+
+@functools.cache
+def source(module: str) -> str:
+    """The text of a module."""
+    return Path(_origin(module)).read_text()
+
+
+@functools.cache
+def definition(module: str, name: str) -> Definition | None:
+    """Where ``module.name`` is defined; None if the sources do not tell."""
+    statements = _statements(module)
+    if name in statements:
+        found = statements[name]
+        if not isinstance(found, ast.ImportFrom):
+            return Definition(module, name, found)
+        original = next(a.name for a in found.names if name in (a.asname, a.name))
+        if not _is_ours(found.module):
+            return Definition(module, name, found)
+        return definition(str(found.module), original)
+    home = _starred_names(module).get(name)
+    return home and definition(home, name)
+
+
+def value(module: str, name: str) -> Any:
+    """What ``module.name`` is when the program runs."""
+    return getattr(importlib.import_module(module), name)
+
+
+@functools.cache
+def _statements(module: str) -> dict[str, Statement]:
+    """By name, the statement that gives it its value: the last one, after overloads."""
+    found: dict[str, Statement] = {}
+    for node in _top_level(_tree(module).body):
+        for name in _names(node):
+            found[name] = node
+    return found
+
+
+def _top_level(body: list[ast.stmt]) -> list[Any]:
+    """The statements of a module, with those below ``if``."""
+    found = []
+    for node in body:
+        if isinstance(node, ast.If):
+            found += _top_level(node.body) + _top_level(node.orelse)
+        elif isinstance(node, Statement):
+            found.append(node)
+    return found
+
+
+def _names(node: Statement) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.ImportFrom):
+        return [alias.asname or alias.name for alias in node.names]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    nested = [getattr(t, "elts", [t]) for t in targets]
+    return [x.id for group in nested for x in group if isinstance(x, ast.Name)]
+
+
+@functools.cache
+def _starred_names(module: str) -> dict[str, str]:
+    """By name, the module that ``from … import *`` takes it from."""
+    imports = [
+        n for n in _top_level(_tree(module).body) if isinstance(n, ast.ImportFrom)
+    ]
+    homes = [str(n.module) for n in imports if n.names[0].name == "*"]
+    return {name: home for home in homes for name in namespaces.declared(home)}
+
+
+@functools.cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(source(module))
+
+
+@functools.cache
+def _origin(module: str) -> str:
+    spec = importlib.util.find_spec(module)
+    assert spec is not None, f"there is no module {module}"
+    assert spec.origin is not None, f"{module} has no file"
+    return spec.origin
+
+
+def _is_ours(module: str | None) -> bool:
+    return str(module).partition(".")[0] == "covector"

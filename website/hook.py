@@ -1,0 +1,30 @@
+"""Gives the pages of the API reference to MkDocs, which calls these functions."""
+
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from website import pages
+
+#: what stands in mkdocs.yml where the reference belongs
+PLACE = pages.INDEX
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The navigation gets a part for the reference."""
+    config.nav = [_filled(item) for item in config.nav or []]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The pages that are made stand beside those that are written."""
+    for path, text in pages.generated().items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def _filled(item: Any) -> Any:
+    if isinstance(item, dict) and PLACE in item.values():
+        return {title: pages.navigation() for title in item}
+    return item
