@@ -313,7 +313,7 @@ def test_options_that_only_watch_lead_to_the_same_programs(name):
     f = cv.jit(lambda x: (traces.append(name), x + 1)[1])
     f(1.0)
     choices = options._CHOICES[name]
-    value = True if True in choices else "log_explicit"
+    value = True if True in choices else {"traceback": "full"}.get(name, "log_explicit")
     with options.override(**{name: value}):
         assert options.current().of_programs is options.current().of_programs
         assert options.current().of_programs is not options.current()

@@ -8,7 +8,8 @@
 
 Every public name and the room it lives in; no logic, but for the two links upwards that
 are set here: arrays find their methods in ``covector.numpy``, and the base trace runs
-operations. Modules that a program may not need are imported when they are first used.
+operations. Tracebacks that are printed from now on show the user's lines. Modules that
+a program may not need are imported when they are first used.
 """
 
 import importlib
@@ -50,6 +51,7 @@ from covector.core.sharding.shard import Shard
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
+from covector.core.tracebacks import install as install_tracebacks
 from covector.lowering.evaluate import base
 from covector.programs.custom_rules.custom_derivative import custom_jvp, custom_vjp
 from covector.programs.higher_order.named_scope import named_call, named_scope
@@ -140,6 +142,7 @@ if TYPE_CHECKING:
 
 link.connect(numpy, device_put)
 install_base(base)
+install_tracebacks()
 
 #: modules that are imported on first use
 _MODULES = frozenset(

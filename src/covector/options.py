@@ -26,7 +26,7 @@ from covector.errors import SettingError, did_you_mean
 @dataclass(frozen=True, eq=False)
 class Options:
     """The options that can change the program of a function, and, from ``log_compiles``
-    on, those that only watch.
+    on, those that only watch or show.
 
     Equal options are one object (``_changed`` sees to it), so they hash by identity.
     """
@@ -54,6 +54,8 @@ class Options:
     debug_nans: bool = False
     debug_infs: bool = False
     check_tracer_leaks: bool = False
+    #: the frames that printed tracebacks show: the user's, or those of covector as well
+    traceback: str = "filtered"
     #: what happens where values move between host and devices; None is as "allow", and
     #: of one direction as ``transfer_guard``
     transfer_guard: str | None = None
@@ -90,7 +92,7 @@ TRANSFER_GUARDS = (
     "transfer_guard_device_to_host",
 )
 _GUARD_LEVELS = (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
-#: options that watch what happens, and change no program
+#: options that watch or show what happens, and change no program
 WATCHING = (
     "log_compiles",
     "explain_cache_misses",
@@ -98,6 +100,7 @@ WATCHING = (
     "debug_nans",
     "debug_infs",
     "check_tracer_leaks",
+    "traceback",
     *TRANSFER_GUARDS,
 )
 _watching = frozenset(WATCHING)
@@ -156,6 +159,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "default_prng_impl": ("threefry2x32", "rbg", "unsafe_rbg"),
     **dict.fromkeys(WATCHING, (False, True)),
     "no_recompile": (False, True, "strict"),
+    "traceback": ("filtered", "full"),
     **dict.fromkeys(TRANSFER_GUARDS, _GUARD_LEVELS),
     "default_matmul_precision": (
         None,

@@ -1,7 +1,7 @@
 """Frames of packages: files whose lines are none of the user's.
 
 Packages name their files here. covector then attributes operations to the frame that
-called them, in programs and in errors. Tracebacks of exceptions are left as they are.
+called them, in programs and in errors, and printed tracebacks leave these frames out.
 """
 
 from collections.abc import Callable

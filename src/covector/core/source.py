@@ -97,7 +97,8 @@ def pass_over(file: str) -> None:
     _is_internal.clear()
 
 
-def _internal(code: CodeType) -> bool:
+def is_internal(code: CodeType) -> bool:
+    """Whether code is the library's own, or that of a package on top of it."""
     file = code.co_filename
     inside = _is_internal[code] = is_own(file) or file in _passed_over
     return inside
@@ -109,7 +110,7 @@ def user_line() -> Line | None:
     while frame is not None:
         code = frame.f_code
         known = _is_internal.get(code)
-        if known is False or (known is None and not _internal(code)):
+        if known is False or (known is None and not is_internal(code)):
             scope = _innermost_scope.get()
             path = "" if scope is None else scope.value
             return _line((code, frame.f_lasti, path))

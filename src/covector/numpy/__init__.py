@@ -41,7 +41,6 @@ from covector.numpy.trigonometric import *
 from covector.numpy.types import *
 from covector.numpy.ufunc import *
 from covector.numpy.ufuncs import *
-from covector.numpy.unique import *
 from covector.numpy.vectorize import *
 
 scalar_types.install_constructor(creation.array)
@@ -69,6 +68,7 @@ if typing.TYPE_CHECKING:
     from covector.numpy.sets import *
     from covector.numpy.special import *
     from covector.numpy.statistics import *
+    from covector.numpy.unique import *
     from covector.numpy.windows import *
 else:
     #: names of NumPy, or of older versions of it, and what to use
@@ -122,6 +122,7 @@ else:
         "sets",
         "special",
         "statistics",
+        "unique",
         "windows",
     )
     __getattr__, __dir__ = namespaces.lazy(

@@ -1,0 +1,332 @@
+"""Tracebacks as they are printed: with the user's frames, without covector's.
+
+An exception keeps its whole ``__traceback__``, for debuggers. Whoever prints one shows
+less of it, by default: no frame of covector or of what covector calls to get its work
+done, and no exception that covector raised and handled on the way. The option
+``traceback`` shows all.
+
+``install`` reaches three kinds of printers. Those that format by the standard library
+(logging, unittest, doctest, ``print_exc``) make a ``TracebackException``, which drops
+these frames here. The hooks of the interpreter and of threads, which before Python 3.13
+are written in C, do the same. IPython and pytest read the exception by themselves:
+around their work ``as_shown`` changes it, and restores it.
+"""
+
+import contextlib
+import functools
+import os
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterator
+from types import CodeType, TracebackType
+from typing import Any, NamedTuple
+
+from covector import options
+from covector.core.source import is_internal
+from covector.errors import CovectorError
+
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+#: what is installed beside the standard library, in its folder
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](\w+)[/\\]")
+#: packages that covector calls, as users do too
+_USED = ("jaxlib", "ml_dtypes", "numpy", "opt_einsum")
+_BY_VARIABLE = "COVECTOR_TRACEBACK=full shows them"
+_BY_OPTION = 'covector.config.update("traceback", "full") shows them'
+
+
+class Cut(NamedTuple):
+    """A traceback as it is shown, and how many frames are missing in it."""
+
+    traceback: TracebackType | None
+    hidden: int
+    #: whether there is no frame but the library's: it was raised and handled there
+    internal: bool = False
+
+
+def cut(whole: TracebackType | None) -> Cut:
+    """A traceback without the frames of the library; whole where no other is left."""
+    links, kept = _links(whole), list(_visible(whole))
+    if not kept or len(kept) == len(links):
+        return Cut(whole, 0, internal=bool(links) and not kept)
+    shown = None
+    for link in reversed(kept):
+        shown = TracebackType(shown, link.tb_frame, link.tb_lasti, link.tb_lineno)
+    return Cut(shown, len(links) - len(kept))
+
+
+def _links(whole: TracebackType | None) -> list[TracebackType]:
+    links: list[TracebackType] = []
+    while whole is not None:
+        links.append(whole)
+        whole = whole.tb_next
+    return links
+
+
+def _visible(whole: TracebackType | None) -> Iterator[TracebackType]:
+    """The links that are not the library's, nor of what it called."""
+    inside = False
+    for link in _links(whole):
+        code = link.tb_frame.f_code
+        inside = is_internal(code) or (inside and _is_called_by_us(code))
+        if not inside:
+            yield link
+
+
+def _is_called_by_us(code: CodeType) -> bool:
+    """Whether a function that covector called is of a package that it is built on."""
+    file = code.co_filename
+    installed = _INSTALLED.search(file)
+    if installed is not None:
+        return installed[1] in _USED
+    return file.startswith((_STANDARD_LIBRARY, "<frozen ", "<__array_function__"))
+
+
+def _everything() -> bool:
+    return options.current().traceback == "full"
+
+
+def _hint(hidden: int, way: str) -> str:
+    frames = "1 frame" if hidden == 1 else f"{hidden} frames"
+    return f"({frames} inside covector hidden; {way})"
+
+
+# -- exceptions, for who reads them itself ---------------------------------------------
+
+
+@contextlib.contextmanager
+def as_shown(error: BaseException | None, way: str = _BY_OPTION) -> Generator[None]:
+    """While the block runs, an exception and those before it are as they are shown.
+
+    A note on it says how frames that are missing can be seen: that is the ``way``.
+    """
+    before = [] if error is None or _everything() else _chain(error)
+    attributes = [(e, dict(_attributes(e))) for e in before]
+    try:
+        hidden = sum([_show(e) for e in before])
+        if error is not None and hidden:
+            notes = [*getattr(error, "__notes__", ()), _hint(hidden, way)]
+            _set(error, "__notes__", notes)
+        yield
+    finally:
+        for e, values in attributes:
+            for name, value in values.items():
+                _set(e, name, value)
+            if "__notes__" not in values:
+                vars(e).pop("__notes__", None)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An exception and those that led to it, each once."""
+    found: dict[int, BaseException] = {}
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        e = waiting.pop()
+        if e is not None and id(e) not in found:
+            found[id(e)] = e
+            waiting += [e.__cause__, e.__context__]
+    return list(found.values())
+
+
+def _attributes(error: BaseException) -> Iterator[tuple[str, Any]]:
+    for name in ("__traceback__", "__cause__", "__context__"):
+        yield name, getattr(error, name)
+    # To set a cause sets this as well, so it comes later.
+    yield "__suppress_context__", error.__suppress_context__
+    if "__notes__" in vars(error):
+        yield "__notes__", vars(error)["__notes__"]
+
+
+def _show(error: BaseException) -> int:
+    """Leave out of an exception what is not shown; the number of its hidden frames."""
+    suppressed = error.__suppress_context__
+    shown = cut(error.__traceback__)
+    _set(error, "__traceback__", shown.traceback)
+    _set(error, "__cause__", _outside(error.__cause__))
+    _set(error, "__context__", _outside(error.__context__))
+    _set(error, "__suppress_context__", suppressed)
+    return shown.hidden
+
+
+def _outside(error: BaseException | None) -> BaseException | None:
+    """The first exception in a row of contexts that is not internal."""
+    while error is not None and cut(error.__traceback__).internal:
+        error = error.__context__
+    return error
+
+
+def _set(error: BaseException, name: str, value: Any) -> None:
+    # Not ``setattr``: an exception that is a frozen dataclass refuses that.
+    BaseException.__setattr__(error, name, value)
+
+
+# -- the formatter of the standard library ---------------------------------------------
+
+_Formatted = traceback.TracebackException
+
+
+def _filtered(initialize: Callable[..., None]) -> Callable[..., None]:
+    """``TracebackException.__init__`` of an exception as it is shown."""
+
+    @functools.wraps(initialize)
+    def filtered(
+        self: Any, kind: Any, error: Any, whole: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        shown = Cut(whole, 0)
+        with contextlib.suppress(
+            Exception
+        ):  # who prints an error must not meet another
+            if not _everything():
+                shown = cut(whole)
+        initialize(self, kind, error, shown.traceback, *args, **kwargs)
+        self.covector_cut = shown
+        # Those that led to it are made in there; the first one is complete at the end.
+        if kwargs.get("_seen") is None:
+            with contextlib.suppress(Exception):
+                _finish(self)
+
+    return filtered
+
+
+def _finish(first: Any) -> None:
+    """Leave out internal exceptions, and append the hint."""
+    found: dict[int, Any] = {}
+    waiting = [first]
+    while waiting:
+        shown = waiting.pop()
+        if shown is not None and id(shown) not in found:
+            found[id(shown)] = shown
+            shown.__cause__ = _outside_formatted(shown.__cause__)
+            shown.__context__ = _outside_formatted(shown.__context__)
+            waiting += [shown.__cause__, shown.__context__]
+            waiting += getattr(shown, "exceptions", None) or ()
+    hidden = sum([shown.covector_cut.hidden for shown in found.values()])
+    if hidden:
+        notes = getattr(first, "__notes__", None) or ()
+        first.__notes__ = [*notes, _hint(hidden, _BY_VARIABLE)]
+        first.covector_hidden = hidden
+
+
+def _outside_formatted(shown: Any) -> Any:
+    while shown is not None and shown.covector_cut.internal:
+        shown = shown.__context__
+    return shown
+
+
+# -- the hooks -------------------------------------------------------------------------
+
+
+class _Before:
+    """What was there before ``install``."""
+
+    initialize: Any = None
+    excepthook: Any = None
+    thread_excepthook: Any = None
+    structured_traceback: Any = None
+
+
+def _print_filtered(
+    kind: type[BaseException],
+    error: BaseException | None,
+    whole: TracebackType | None,
+    head: str = "",
+) -> bool:
+    """Print an exception where something of it is not to be shown."""
+    with contextlib.suppress(Exception):
+        shown = _Formatted(kind, error, whole, compact=True)  # type: ignore[arg-type]
+        if sys.stderr is not None and getattr(shown, "covector_hidden", 0):
+            sys.stderr.write(head + "".join(shown.format()))
+            sys.stderr.flush()
+            return True
+    return False
+
+
+def _excepthook(
+    kind: type[BaseException], error: BaseException, whole: TracebackType | None
+) -> None:
+    if not _print_filtered(kind, error, whole):
+        _Before.excepthook(kind, error, whole)
+
+
+def _thread_excepthook(args: threading.ExceptHookArgs) -> None:
+    name = args.thread.name if args.thread is not None else threading.get_ident()
+    head = f"Exception in thread {name}:\n"
+    if args.exc_type is SystemExit or not _print_filtered(
+        args.exc_type, args.exc_value, args.exc_traceback, head
+    ):
+        _Before.thread_excepthook(args)
+
+
+def _structured_traceback(
+    self: Any, kind: Any, error: Any, whole: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """The lines that IPython prints. Its debugger finds the whole traceback."""
+    with as_shown(error):
+        shown = whole
+        if isinstance(whole, TracebackType) and not _everything():
+            shown = cut(whole).traceback
+        lines = _Before.structured_traceback(self, kind, error, shown, *args, **kwargs)
+    self.tb = whole
+    return lines
+
+
+def _prints_alone(hook: Any) -> bool:
+    """Whether a hook prints to the terminal, and is no tool's that wants all frames.
+
+    Ubuntu's has a crash report written, and then prints.
+    """
+    module = getattr(hook, "__module__", None)
+    return hook is sys.__excepthook__ or module == "apport_python_hook"
+
+
+def install() -> None:
+    """Filter what is printed from now on; hooks of other tools are left alone."""
+    if _Before.initialize is None:
+        _Before.initialize = _Formatted.__init__
+        _Formatted.__init__ = _filtered(_Formatted.__init__)
+    # From 3.13 on the hooks of Python format by TracebackException.
+    if sys.version_info < (3, 13):
+        if _prints_alone(sys.excepthook):
+            _Before.excepthook, sys.excepthook = sys.excepthook, _excepthook
+        if threading.excepthook is threading.__excepthook__:
+            _Before.thread_excepthook = threading.excepthook
+            threading.excepthook = _thread_excepthook
+    if "IPython.core.ultratb" in sys.modules:
+        _install_in_ipython()
+    else:
+        CovectorError._render_traceback_ = _first_in_ipython  # type: ignore[attr-defined]
+
+
+def _install_in_ipython() -> None:
+    printer = sys.modules["IPython.core.ultratb"].AutoFormattedTB
+    if _Before.structured_traceback is None:
+        _Before.structured_traceback = printer.structured_traceback
+        printer.structured_traceback = _structured_traceback
+
+
+def _first_in_ipython(error: CovectorError) -> list[str]:
+    """The lines of the first error in an IPython that was started after the import.
+
+    IPython asks an exception for them by this method, if its class has one.
+    """
+    del CovectorError._render_traceback_  # type: ignore[attr-defined]
+    _install_in_ipython()
+    printer = sys.modules["IPython"].get_ipython().InteractiveTB
+    return printer.structured_traceback(type(error), error, error.__traceback__)
+
+
+def uninstall() -> None:
+    """Print all from now on, as if covector had never been imported."""
+    if _Before.initialize is not None:
+        _Formatted.__init__ = _Before.initialize
+    if sys.excepthook is _excepthook:
+        sys.excepthook = _Before.excepthook
+    if threading.excepthook is _thread_excepthook:
+        threading.excepthook = _Before.thread_excepthook
+    if _Before.structured_traceback is not None:
+        printer = sys.modules["IPython.core.ultratb"].AutoFormattedTB
+        printer.structured_traceback = _Before.structured_traceback
+    elif hasattr(CovectorError, "_render_traceback_"):
+        del CovectorError._render_traceback_  # type: ignore[attr-defined]
+    _Before.initialize = _Before.structured_traceback = None
