@@ -16,7 +16,6 @@ from covector.numpy.bitwise import *
 from covector.numpy.comparison import *
 from covector.numpy.complex import *
 from covector.numpy.concatenation import *
-from covector.numpy.contraction import *
 from covector.numpy.creation import *
 from covector.numpy.cumulative import *
 from covector.numpy.einsum import *
@@ -41,6 +40,7 @@ from covector.numpy.trigonometric import *
 from covector.numpy.types import *
 from covector.numpy.ufunc import *
 from covector.numpy.ufuncs import *
+from covector.numpy.unique import *
 from covector.numpy.vectorize import *
 
 scalar_types.install_constructor(creation.array)
@@ -48,6 +48,7 @@ scalar_types.install_constructor(creation.array)
 if typing.TYPE_CHECKING:
     from covector.numpy import fft as fft
     from covector.numpy import linalg as linalg
+    from covector.numpy.contraction import *
     from covector.numpy.convolution import *
     from covector.numpy.covariance import *
     from covector.numpy.differences import *
@@ -68,7 +69,6 @@ if typing.TYPE_CHECKING:
     from covector.numpy.sets import *
     from covector.numpy.special import *
     from covector.numpy.statistics import *
-    from covector.numpy.unique import *
     from covector.numpy.windows import *
 else:
     #: names of NumPy, or of older versions of it, and what to use
@@ -102,6 +102,7 @@ else:
     #: modules that are imported when one of their names is first asked for
     _LAZY = (
         "bits",
+        "contraction",
         "convolution",
         "covariance",
         "differences",
@@ -122,7 +123,6 @@ else:
         "sets",
         "special",
         "statistics",
-        "unique",
         "windows",
     )
     __getattr__, __dir__ = namespaces.lazy(
