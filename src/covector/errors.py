@@ -298,6 +298,10 @@ class SettingWarning(UserWarning):
     """A setting that is not followed, or a variable that is none of covector's."""
 
 
+class TruncatedDTypeWarning(UserWarning):
+    """A 64-bit dtype was named while ``enable_x64`` is off: arrays have 32 bits."""
+
+
 class SparseEfficiencyWarning(UserWarning):
     """A sparse array is stored in a form that takes more memory."""
 

@@ -525,7 +525,7 @@ def test_whole_numbers_in_float64_keep_their_digits_as_integers():
     assert cnp.asarray(x, "int32").tolist() == [16777217]
     assert cv.jit(lambda: cnp.asarray(x, "int32"))().tolist() == [16777217]
     assert cnp.asarray(np.int64(2**32), bool).tolist() is True
-    assert cnp.asarray(np.int64(5), "int64").dtype == np.int32
+    assert cnp.asarray(np.int64(5), int).dtype == np.int32
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16", "uint8"])

@@ -5,7 +5,12 @@ import numpy as np
 import pytest
 
 import covector
-from covector.errors import ArgumentError, TypeMismatch, TypePromotionError
+from covector.errors import (
+    ArgumentError,
+    TruncatedDTypeWarning,
+    TypeMismatch,
+    TypePromotionError,
+)
 from covector.lax import contraction as lax
 
 jax = pytest.importorskip("jax")
@@ -93,7 +98,8 @@ def test_a_python_number_takes_the_dtype_of_the_other_operand():
 
 
 def test_64_bits_are_preferred_only_where_they_are_on():
-    got = lax.dot(x(3), x(3), preferred_element_type="float64")
+    with pytest.warns(TruncatedDTypeWarning):
+        got = lax.dot(x(3), x(3), preferred_element_type="float64")
     assert str(got.type) == "f32[]"
 
 

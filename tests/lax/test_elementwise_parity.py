@@ -203,6 +203,7 @@ def test_derivatives_of_special_functions(name, k):
     check(along(covector, f, ours), along(jax, g, theirs), rtol=5e-5)
 
 
+@pytest.mark.filterwarnings("ignore::covector.errors.TruncatedDTypeWarning")
 @pytest.mark.parametrize(
     "dtype", ["float16", "bfloat16", "float64", "int8", "complex64"]
 )

@@ -52,6 +52,7 @@ def test_a_class_of_numpy_is_found_by_the_scalar_type_of_its_name(name):
     assert {scalar_class: 1}[scalar_type] == {scalar_type: 1}[scalar_class] == 1
 
 
+@pytest.mark.filterwarnings("ignore::covector.errors.TruncatedDTypeWarning")
 @every_name
 def test_scalars_of_numpy_are_instances_of_the_scalar_type_of_their_dtype(name):
     scalar_type = EVERY[name]

@@ -10,7 +10,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.errors import ArgumentError, DTypeError
+from covector.errors import ArgumentError, DTypeError, TruncatedDTypeWarning
 
 DTYPES = [
     "bool",
@@ -99,7 +99,8 @@ def test_the_loss_of_an_imaginary_part_is_warned_of():
 
 
 def test_64_bits_need_the_option():
-    assert cnp.zeros(2).astype("float64").dtype == np.float32
+    with pytest.warns(TruncatedDTypeWarning):
+        assert cnp.zeros(2).astype("float64").dtype == np.float32
     with cv.options.override(enable_x64=True):
         assert cnp.zeros(2).astype("float64").dtype == np.float64
 

@@ -1,10 +1,12 @@
 """Conversion of Python and NumPy values to arrays; nothing else makes them.
 
 Python scalars are weak: they give way to the element type of what they meet. 64-bit
-values narrow to 32 bits unless ``enable_x64`` is on.
+values narrow to 32 bits unless ``enable_x64`` is on: silently, but with a warning where
+a program named a 64-bit dtype (``asked_dtype``).
 """
 
 import math
+import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import DType, DTypeLike
 from covector.core.array import ConcreteArray, from_buffer
 from covector.core.array_like import Array
 from covector.core.host_values import refuse_masks, with_dtype
@@ -19,9 +22,15 @@ from covector.core.number_info import iinfo
 from covector.core.promotion import python_scalar_type
 from covector.core.sharding.as_sharding import Format
 from covector.core.sharding.transfer import guard
+from covector.core.source import user_level
 from covector.core.trace import current
 from covector.core.types import AbstractRef, ArrayType, HasType
-from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
+from covector.errors import (
+    DTypeError,
+    IntegerOverflow,
+    TruncatedDTypeWarning,
+    TypeMismatch,
+)
 from covector.runtime import buffers
 
 #: how many bits an integer may have to be a Python float
@@ -34,6 +43,27 @@ _OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
 _ARRAYS_OF_NUMPY = frozenset({np.ndarray, *[d.type for d in dtypes.NUMBERS]})
 #: sequences of Python, which are not converted
 SEQUENCES: tuple[type, ...] = (list, tuple)
+
+
+def asked_dtype(dtype: DTypeLike) -> DType:
+    """The dtype that arrays asked for with ``dtype`` have: 64 bits only under x64.
+
+    Warns:
+      TruncatedDTypeWarning: ``dtype`` names one of 64 bits, and x64 is off. The types
+        of Python, which have no width, do not.
+    """
+    named = dtypes.as_dtype(dtype)
+    found = dtypes.canonical(named, options.current().enable_x64)
+    if found is named or dtype is float or dtype is int or dtype is complex:
+        return found
+    warnings.warn(
+        f"Explicitly requested dtype {named} is not available, and will be truncated "
+        f"to dtype {found}. For 64 bits, set COVECTOR_ENABLE_X64=1 or call "
+        "covector.config.update('enable_x64', True) before arrays are made.",
+        TruncatedDTypeWarning,
+        stacklevel=user_level(),
+    )
+    return found
 
 
 @lru_cache(1024)

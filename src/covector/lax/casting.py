@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar, to_be_cast
+from covector.core.convert import as_array, asked_dtype, scalar, to_be_cast
 from covector.core.number_info import bit_width, iinfo
+from covector.core.promotion import result_type
 from covector.operations import casting
 
 __all__ = [
@@ -30,7 +30,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> convert_element_type(-1.7, "int8").tolist()
     -1
     """
-    dtype = _dtype(new_dtype)
+    dtype = asked_dtype(new_dtype)
     if type(operand) is int and not dtypes.is_key(dtype):
         return _number(operand, dtype)
     return casting.convert(to_be_cast(operand, "convert_element_type"), dtype)
@@ -59,7 +59,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     True
     """
     x = as_array(operand, "bitcast_convert_type")
-    return casting.BitcastConvertType(_dtype(new_dtype))(x)
+    return casting.BitcastConvertType(asked_dtype(new_dtype))(x)
 
 
 def dtype(x: Any) -> DType:
@@ -71,10 +71,10 @@ def dtype(x: Any) -> DType:
     (dtype('float32'), dtype('int32'), dtype('int8'))
     """
     if isinstance(x, type | np.dtype):  # which have a shape as well
-        return _dtype(x)
+        return result_type(x)
     if isinstance(x, bool | int | float | complex) or hasattr(x, "shape"):
         return as_array(x, "dtype").dtype
-    return _dtype(x)
+    return result_type(x)
 
 
 def reduce_precision(
@@ -91,7 +91,3 @@ def reduce_precision(
     # No dtype has so many, and the compiler takes no more.
     bits = [min(operator.index(n), 64) for n in (exponent_bits, mantissa_bits)]
     return casting.ReducePrecision(*bits)(x)
-
-
-def _dtype(wanted: DTypeLike) -> DType:
-    return dtypes.canonical(dtypes.as_dtype(wanted), options.current().enable_x64)

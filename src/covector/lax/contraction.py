@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from covector import options
-from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, TypeMismatch, TypePromotionError
 from covector.numpy.promote import promote_dtypes
@@ -77,7 +75,7 @@ def dot_general(
 def _element_type(dtype: DTypeLike | None) -> DType | None:
     if dtype is None:
         return None
-    return dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
+    return asked_dtype(dtype)
 
 
 def _operands(

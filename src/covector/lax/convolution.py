@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError
 from covector.lax.convolution_shapes import (
@@ -136,7 +135,7 @@ def _exactness(precision: PrecisionLike, who: str) -> Any:
 def _element_type(dtype: DTypeLike | None, x: Value) -> DType | None:
     if dtype is None:
         return None
-    dtype = dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
+    dtype = asked_dtype(dtype)
     return None if dtype == x.dtype else dtype
 
 

@@ -6,13 +6,12 @@ import numpy as np
 
 from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import as_size
 from covector.errors import TypeMismatch
 from covector.numpy import creation
 from covector.numpy.axes import canonical_axis, canonical_shape, with_out_sharding
-from covector.numpy.types import asked_dtype
 from covector.operations.creation import Iota
 
 __all__ = [

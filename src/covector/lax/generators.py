@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array, from_numpy
+from covector.core.convert import as_array, asked_dtype, from_numpy
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import DTypeKindError, TypeMismatch
@@ -72,7 +71,7 @@ def rng_bit_generator(
             "rng_bit_generator needs the state of a generator, u32[4] or u64[2], but "
             f"got {state.type}. covector.random draws from keys."
         )
-    dtype = dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
+    dtype = asked_dtype(dtype)
     if dtype not in dtypes.UNSIGNED or dtype in dtypes.SUB_BYTE:
         raise DTypeKindError(
             "rng_bit_generator draws unsigned integers of 8 to 64 bits, and "

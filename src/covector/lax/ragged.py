@@ -11,7 +11,7 @@ import covector.numpy as cnp
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.lax.contraction import dot_general
@@ -269,7 +269,7 @@ def scaled_dot(
             )
         batch = tuple(range(rank - 2))
         dimension_numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
-    dtype = dtypes.as_dtype(preferred_element_type or dtypes.bfloat16)
+    dtype = asked_dtype(preferred_element_type or dtypes.bfloat16)
     numbers = _axes(dimension_numbers)
     (contracted, others), _ = numbers
     lhs = _scaled(convert(lhs, dtype), lhs_scale, contracted)

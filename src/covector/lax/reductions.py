@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import tree
-from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, PyTree
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import show_types
 from covector.errors import TypeMismatch
@@ -207,7 +206,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     >>> print(argmax(cnp.array([[1, 5, 5], [3, 4, 0]]), 1, "int32"))
     [1 1]
     """
-    return Argmax(axis, dtypes.as_dtype(index_dtype))(as_array(operand, "argmax"))
+    return Argmax(axis, asked_dtype(index_dtype))(as_array(operand, "argmax"))
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -219,4 +218,4 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     >>> print(argmin(cnp.array([[1, 5, 1], [3, 4, 0]]), 1, "int32"))
     [0 2]
     """
-    return Argmin(axis, dtypes.as_dtype(index_dtype))(as_array(operand, "argmin"))
+    return Argmin(axis, asked_dtype(index_dtype))(as_array(operand, "argmin"))

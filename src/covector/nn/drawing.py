@@ -8,6 +8,7 @@ from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
+from covector.core.convert import asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.numpy.axes import with_out_sharding
 
@@ -26,11 +27,10 @@ class Initializer(Protocol):
 
 def dtype_of_weights(*choices: Any) -> DType:
     """The first dtype that is given, or the default one."""
-    x64 = options.current().enable_x64
     for choice in choices:
         if choice is not None:
-            return dtypes.canonical(dtypes.as_dtype(choice), x64)
-    return dtypes.default_float(x64)
+            return asked_dtype(choice)
+    return dtypes.default_float(options.current().enable_x64)
 
 
 def initializer_of(

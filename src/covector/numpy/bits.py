@@ -5,11 +5,10 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.number_info import bit_width
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, TypeMismatch
-from covector.numpy.types import asked_dtype
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.comparison import ne
 from covector.operations.complex import complex_, imag, real

@@ -12,14 +12,13 @@ import numpy as np
 
 from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.types import show_types
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reshaping import atleast_2d, atleast_3d, ravel, reshape
 from covector.numpy.splitting import unstack
-from covector.numpy.types import asked_dtype
 from covector.operations.broadcasting import move_axis
 from covector.operations.casting import convert
 from covector.operations.joining import Concatenate, Stack

@@ -5,9 +5,9 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
+from covector.core.convert import asked_dtype
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.promote import promote_dtypes_inexact
-from covector.numpy.types import asked_dtype
 from covector.operations.complex import conj
 from covector.operations.convolution import ConvDimensionNumbers, ConvGeneralDilated
 from covector.operations.precision import PrecisionLike, exactness

@@ -5,7 +5,7 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.numpy.concatenation import concatenate
@@ -15,7 +15,6 @@ from covector.numpy.matrices import eye
 from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.reduction_base import along
 from covector.numpy.reshaping import atleast_2d, reshape
-from covector.numpy.types import asked_dtype
 from covector.operations.arithmetic import div, mul, sub
 from covector.operations.broadcasting import ReduceSum, filled
 from covector.operations.casting import convert

@@ -23,6 +23,7 @@ from covector.core.array_like import Array
 from covector.core.convert import (
     ShapeDtypeStruct,
     as_array,
+    asked_dtype,
     from_numpy,
     scalar,
     to_be_cast,
@@ -41,7 +42,6 @@ from covector.numpy.axes import canonical_shape, with_out_sharding
 from covector.numpy.promote import broadcast_shapes
 from covector.numpy.reshaping import broadcast_to
 from covector.numpy.sequences import from_sequence
-from covector.numpy.types import asked_dtype
 from covector.operations.casting import convert, in_dtype
 from covector.operations.identities import copy as duplicate
 from covector.operations.transposing import Reshape

@@ -5,13 +5,12 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, with_parameters_of
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.types import ArrayType
 from covector.errors import AxisError
 from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.reduction_base import sum_dtype, without_nan
 from covector.numpy.reshaping import ravel
-from covector.numpy.types import asked_dtype
 from covector.operations.broadcasting import filled
 from covector.operations.casting import convert
 from covector.operations.cumulative import Cumprod, Cumsum

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 from covector.core import dtypes
 from covector.core.annotations import DType, DTypeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import ArgumentError
 from covector.numpy.axes import check_no_out, with_out_sharding
 from covector.numpy.promote import promote_dtypes
-from covector.numpy.types import asked_dtype
 from covector.operations.arithmetic import mul
 from covector.operations.bitwise import and_
 from covector.operations.broadcasting import BroadcastInDim, ReduceSum

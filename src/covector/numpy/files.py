@@ -7,6 +7,7 @@ from typing import IO, Any
 import ml_dtypes
 import numpy as np
 
+from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike
 from covector.core.array import from_buffer, from_host
@@ -16,7 +17,6 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError
 from covector.numpy.axes import with_out_sharding
 from covector.numpy.creation import asarray
-from covector.numpy.types import asked_dtype
 from covector.runtime import buffers
 
 __all__ = [
@@ -52,7 +52,7 @@ def from_dlpack(
     if not isinstance(values, np.ndarray):
         out = from_buffer(values)
         return with_out_sharding(out.copy() if copy else out, device)
-    to = asked_dtype(values.dtype)
+    to = dtypes.canonical(values.dtype, options.current().enable_x64)
     if copy or to != values.dtype:
         if copy is False:
             raise ArgumentError(

@@ -9,7 +9,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.trace import Tracer
 from covector.errors import (
     ArgumentError,
@@ -27,7 +27,6 @@ from covector.numpy.promote import broadcast
 from covector.numpy.ranges import arange, linspace
 from covector.numpy.reshaping import reshape
 from covector.numpy.searching import index_dtype
-from covector.numpy.types import asked_dtype
 from covector.operations.arithmetic import add, mul
 from covector.operations.casting import convert
 from covector.operations.extrema import clamp

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
+from covector.core.convert import asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.numpy.axes import canonical_axis, with_out_sharding
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reshaping import expand_dims
-from covector.numpy.types import asked_dtype
 from covector.operations.broadcasting import move_axis
 from covector.operations.complex import conj
 from covector.operations.contraction import DotGeneral

@@ -10,7 +10,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, HostArray, Value
 from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, DTypeError
@@ -23,7 +23,6 @@ from covector.numpy.promote import (
     common_dtype,
     promote_dtypes_inexact,
 )
-from covector.numpy.types import asked_dtype
 from covector.operations.arithmetic import add, div, mul, sub
 from covector.operations.broadcasting import move_axis
 from covector.operations.casting import convert

@@ -13,11 +13,10 @@ from covector.core.annotations import (
     with_parameters_of,
 )
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.numpy.axes import check_no_out
 from covector.numpy.promote import bound_in
 from covector.numpy.reduction_base import Reduction, reduce, sum_dtype
-from covector.numpy.types import asked_dtype
 from covector.operations.arithmetic import add, mul, sub
 from covector.operations.bitwise import and_, or_
 from covector.operations.broadcasting import ReduceSum

@@ -10,13 +10,12 @@ from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.types import show_types
 from covector.errors import ArgumentError, AxisError, TypeMismatch
 from covector.numpy.axes import canonical_axis
 from covector.numpy.promote import inexact
 from covector.numpy.reshaping import ravel
-from covector.numpy.types import asked_dtype
 from covector.operations.arithmetic import sub
 from covector.operations.broadcasting import filled
 from covector.operations.casting import convert

@@ -18,7 +18,7 @@ from covector.core.annotations import (
     with_parameters_of,
 )
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, asked_dtype, scalar
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import beside, canonical_axes, check_no_out
 from covector.numpy.fuse import fuse
@@ -31,7 +31,6 @@ from covector.numpy.reduction_base import (
     weights_for,
     working_dtype,
 )
-from covector.numpy.types import asked_dtype
 from covector.numpy.xp_function import XpArray, xp_function
 from covector.operations.arithmetic import div, mul
 from covector.operations.broadcasting import ReduceSum

@@ -13,7 +13,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, DType, DTypeLike
 from covector.core.array_like import API_VERSIONS, Array
 from covector.core.array_like import Array as ndarray
-from covector.core.convert import to_be_cast, type_of
+from covector.core.convert import asked_dtype, to_be_cast, type_of
 from covector.core.dtypes import issubdtype
 from covector.core.number_info import finfo, iinfo
 from covector.core.promotion import operand_type, promote, result_type
@@ -67,11 +67,6 @@ nan = np.nan
 newaxis = None
 #: the version of the array API standard that this namespace follows
 __array_api_version__ = API_VERSIONS[-1]
-
-
-def asked_dtype(dtype: DTypeLike) -> DType:
-    """The dtype that arrays asked for with ``dtype`` have: 64 bits only under x64."""
-    return dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
 
 
 def astype(
@@ -333,10 +328,11 @@ class ArrayNamespaceInfo:
         kinds = (
             None if kind is None else tuple([kind] if isinstance(kind, str) else kind)
         )
+        x64 = options.current().enable_x64
         return {
             d.name: d
             for d in _STANDARD
-            if asked_dtype(d) is d and (kinds is None or isdtype(d, kinds))
+            if dtypes.canonical(d, x64) is d and (kinds is None or isdtype(d, kinds))
         }
 
 

@@ -15,7 +15,7 @@ from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.key_types import KeyType
 from covector.core.primitive import Primitive
 from covector.core.sharding.as_sharding import ShardingLike
@@ -116,10 +116,9 @@ def _dtype(
     accepts: Callable[[Any], bool],
     kind: str,
 ) -> Any:
-    x64 = options.current().enable_x64
     if dtype is None:
-        return default(x64)
-    dtype = dtypes.canonical(dtypes.as_dtype(dtype), x64)
+        return default(options.current().enable_x64)
+    dtype = asked_dtype(dtype)
     if not accepts(dtype):
         raise DTypeKindError(
             f"{who} draws {kind} numbers, and {dtypes.short_name(dtype)} is no {kind} "

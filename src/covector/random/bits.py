@@ -13,7 +13,7 @@ from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.number_info import finfo, iinfo
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
@@ -69,10 +69,9 @@ def bits(
     [4070199207, 4202968722]
     """
     key = single_key("bits", key)
-    x64 = options.current().enable_x64
     if dtype is None:
-        dtype = dtypes.default_uint(x64)
-    dtype = dtypes.canonical(dtypes.as_dtype(dtype), x64)
+        dtype = dtypes.default_uint(options.current().enable_x64)
+    dtype = asked_dtype(dtype)
     if dtype not in _UNSIGNED.values():
         raise DTypeKindError(
             "bits draws unsigned integers of 8 to 64 bits, and "
@@ -224,9 +223,7 @@ def rademacher(
     [-1, -1, 1]
     """
     key = single_key("rademacher", key)
-    x64 = options.current().enable_x64
-    dtype = dtypes.default_int(x64) if dtype is None else dtypes.as_dtype(dtype)
-    dtype = dtypes.canonical(dtype, x64)
+    dtype = asked_dtype(int if dtype is None else dtype)
     shape = sample_shape("rademacher", shape)
     return with_out_sharding(draw_sign(key, shape=shape, dtype=dtype), out_sharding)
 

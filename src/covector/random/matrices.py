@@ -8,10 +8,10 @@ import operator
 from typing import Any, Literal
 
 from covector import numpy as cnp
-from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike
 from covector.core.array_like import Array
+from covector.core.convert import asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import with_out_sharding
@@ -152,5 +152,5 @@ def _kind(who: str, dtype: Any) -> Any:
     """The dtype to draw in, which may be complex."""
     if dtype is None:
         return float_dtype(who, None)
-    found = dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
+    found = asked_dtype(dtype)
     return found if dtypes.is_complex(found) else float_dtype(who, found)

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from covector import numpy as cnp
-from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import scalar
+from covector.core.convert import asked_dtype, scalar
 from covector.core.number_info import finfo
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
@@ -75,7 +74,7 @@ def normal(
             draw_normal(key, shape=shape, dtype=float_dtype("normal", None)),
             out_sharding,
         )
-    dtype = dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
+    dtype = asked_dtype(dtype)
     if dtypes.is_complex(dtype):
         return with_out_sharding(
             draw_complex_normal(key, shape=shape, dtype=dtypes.real_part(dtype)),

@@ -589,7 +589,7 @@ def test_what_a_callback_keeps_of_its_operands_stays_as_it_was(wrapper):
 @pytest.mark.parametrize("wrapper", [eager, cv.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("wide", ["float64", "int64", "uint64", "complex128"])
 def test_results_of_64_bits_are_narrowed_as_all_arrays_from_outside(wide, wrapper):
-    narrow = cnp.zeros(2, wide).dtype
+    narrow = cnp.asarray(np.zeros(2, wide)).dtype
     f = promises(cv.ShapeDtypeStruct((2,), narrow), lambda _: np.arange(2, dtype=wide))
     out = wrapper(f)(X)
     assert (out.dtype, out.tolist()) == (narrow, [0, 1])

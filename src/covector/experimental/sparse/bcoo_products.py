@@ -13,7 +13,7 @@ from covector import numpy as cnp
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.errors import ArgumentError, TypeMismatch
 from covector.experimental.sparse.bcoo import BCOO
 from covector.experimental.sparse.bcoo_layout import bcoo_update_layout
@@ -101,7 +101,7 @@ def _product(
 ) -> Array:
     """The product of a sparse and a dense array, in whatever order they came."""
     data, dense = promote_dtypes("bcoo_dot_general", mat.data, dense)
-    dtype = data.dtype if preferred is None else dtypes.as_dtype(preferred)
+    dtype = data.dtype if preferred is None else asked_dtype(preferred)
     # A batch axis that is contracted has no place in the result.
     batch = of_mat[: mat.n_batch]
     n = next((i for i, a in enumerate(batch) if a not in out), len(batch))

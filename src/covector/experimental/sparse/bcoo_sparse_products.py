@@ -13,6 +13,7 @@ from covector import numpy as cnp
 from covector.core import dtypes
 from covector.core.annotations import Shape, Value
 from covector.core.array_like import Array
+from covector.core.convert import asked_dtype
 from covector.core.trace import Tracer
 from covector.errors import TypeMismatch
 from covector.experimental.sparse.bcoo import BCOO
@@ -98,7 +99,7 @@ def sparse_dot_general(
     lhs = bcoo_update_layout(lhs, n_batch=n, n_dense=0)
     rhs = bcoo_update_layout(rhs, n_batch=n, n_dense=0)
     x, y = promote_dtypes("bcoo_dot_general", lhs.data, rhs.data)
-    dtype = x.dtype if preferred is None else dtypes.as_dtype(preferred)
+    dtype = x.dtype if preferred is None else asked_dtype(preferred)
     left, right, out = labels.lhs[n:], labels.rhs[n:], labels.out[n:]
     both = [a for a in left if a in right]
     operands = _Operands(

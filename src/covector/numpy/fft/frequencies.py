@@ -9,12 +9,11 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, DTypeLike, HostArray
 from covector.core.array import from_host
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError
 from covector.numpy.axes import canonical_axes, canonical_shape, with_out_sharding
 from covector.numpy.axis_order import roll
-from covector.numpy.types import asked_dtype
 from covector.operations.casting import convert
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array import ConcreteArray
-from covector.core.convert import as_array, from_numpy
+from covector.core.convert import as_array, asked_dtype, from_numpy
 from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.transfer import check_devices
 from covector.core.types import ArrayType, show_types
@@ -86,8 +85,7 @@ def _shard(
     array = _known(data, who)
     if dtype is None:
         return array
-    x64 = options.current().enable_x64
-    converted: Any = convert(array, dtypes.canonical(dtypes.as_dtype(dtype), x64))
+    converted: Any = convert(array, asked_dtype(dtype))
     return converted
 
 
