@@ -191,13 +191,13 @@ def soft_sign(x: ArrayLike) -> Array:
 
 
 def hard_tanh(x: ArrayLike) -> Array:
-    """x, kept between −1 and 1; slope 0 at both ends.
+    """x, kept between −1 and 1; slope 1 at both ends.
 
     >>> hard_tanh(cnp.array([-3.0, 0.5, 3.0])).tolist()
     [-1.0, 0.5, 1.0]
     """
     x = as_array(x, "hard_tanh")
-    beyond = (x <= -1) | (x >= 1)
+    beyond = (x < -1) | (x > 1)
     return cnp.where(beyond, lax.stop_gradient(cnp.clip(x, -1, 1)), x)
 
 
@@ -211,13 +211,15 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 
 
 def hard_silu(x: ArrayLike) -> Array:
-    """X · hard_sigmoid(x) (Howard et al. 2019, as hard-swish).
+    """X · hard_sigmoid(x) (Howard et al. 2019, as hard-swish); slope 0 at −3, 1 at 3.
 
     >>> float(hard_silu(3.0))
     3.0
     """
     x = inexact("hard_silu", x)
-    return x * hard_sigmoid(x)
+    # Beyond ±3 nothing is multiplied: an infinite x has a value and a slope.
+    bent = cnp.where(cnp.abs(x) >= 3, 0, x)
+    return cnp.where(x >= 3, x, bent * (bent + 3) / 6)
 
 
 hard_swish = hard_silu

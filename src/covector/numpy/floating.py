@@ -218,8 +218,8 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @fuse(host=np.copysign)
 def _copysign(x: Value, y: Value) -> Array:
-    differ = bitwise.xor(_signbit(x), _signbit(y))
-    return where(differ, arithmetic.neg(x), x)
+    size = abs_(x)
+    return where(_signbit(y), arithmetic.neg(size), size)
 
 
 # -- mantissa and exponent -------------------------------------------------------------

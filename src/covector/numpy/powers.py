@@ -82,7 +82,8 @@ def cbrt(x: ArrayLike, /) -> Array:
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """√(x² + y²) of real numbers, where it fits their dtype also if the squares do not.
 
-    Infinite if x or y is, whatever the other. The derivative at (0, 0) is 0.
+    Infinite if x or y is, whatever the other. The derivative at (0, 0) is 0; by an
+    infinite operand it is ±1, by the other 0.
 
     Raises:
       DTypeError: an operand is complex; √(|x|² + |y|²) is ``hypot(abs(x), abs(y))``.
@@ -110,7 +111,8 @@ def _hypot(x: Value, y: Value) -> Array:
     length = arithmetic.mul(
         large, roots.sqrt(arithmetic.add(one, arithmetic.mul(ratio, ratio)))
     )
-    return where(or_(eq(x, inf), eq(y, inf)), inf, length)
+    length = where(or_(eq(x, inf), eq(y, inf)), inf, length)  # also beside NaN
+    return where(eq(large, inf), large, length)
 
 
 def _power(who: str, x1: ArrayLike, x2: ArrayLike) -> Array:

@@ -44,7 +44,7 @@ class Rsqrt(_Root):
         return np.reciprocal(np.sqrt(widened(x))).astype(x.dtype, copy=False)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
-        slope = -0.5 * (out * out * out)
+        slope = -0.5 * (out / x)
         return [lambda dx: mul(dx, slope)]
 
 
