@@ -43,6 +43,20 @@ def test_an_optimizer_takes_the_steps_of_the_peer(name):
         np.testing.assert_allclose(found, runs[1][key], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_fresh_state_can_be_donated(name):
+    """Averages that begin at zero were one array, which cannot be donated twice."""
+    state = getattr(optimizers, name)(*MAKERS[name]).init_fn(cv.numpy.ones(3))
+    leaves = cv.tree.leaves(state)
+    assert len({id(leaf) for leaf in leaves}) == len(leaves)
+
+
+def test_an_error_names_the_array_of_a_state():
+    state = optimizers.adam(0.1).init_fn({"w": cv.numpy.ones(3)})
+    (path, _), *_ = cv.tree.leaves_with_path(state)
+    assert cv.tree_util.keystr(path) == ".packed_state[0][0]"
+
+
 def test_a_state_goes_through_jit_and_a_loop():
     init, update, get_params = optimizers.adam(
         optimizers.exponential_decay(0.5, 50, 0.5)

@@ -27,7 +27,8 @@ from covector.example_libraries.schedules import (
     piecewise_constant,
     polynomial_decay,
 )
-from covector.tree.nodes import register_pytree_node
+from covector.tree.keys import GetAttrKey
+from covector.tree.nodes import register_pytree_with_keys
 
 __all__ = [
     "JoinPoint",
@@ -66,9 +67,11 @@ class OptimizerState(NamedTuple):
     subtree_defs: Any
 
 
-register_pytree_node(
+_PACKED = GetAttrKey("packed_state")
+
+register_pytree_with_keys(
     OptimizerState,
-    lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)),
+    lambda s: (((_PACKED, s.packed_state),), (s.tree_def, s.subtree_defs)),
     lambda trees, children: OptimizerState(children[0], *trees),
 )
 
@@ -198,8 +201,11 @@ def _first(state: Any) -> Any:
 
 
 def _with_zeros(count: int) -> Callable[[Any], tuple[Any, ...]]:
-    """An array, and so many averages that begin at zero."""
-    return lambda x: (x, *[cnp.zeros_like(x)] * count)
+    """An array, and so many averages that begin at zero.
+
+    Each is an array of its own: one array cannot be donated twice.
+    """
+    return lambda x: (x, *(cnp.zeros_like(x) for _ in range(count)))
 
 
 @optimizer
