@@ -9,6 +9,7 @@ checked in.
     docstrings     a docstring as Markdown
     entries        a public name as Markdown: signature, docstring, link to the source
     pages          the pages of the reference, and those of the sources
+    gallery        runs the programs of the gallery, and makes pages of them
     hook           gives them to MkDocs
     look           reads the finished site in a browser, on a narrow and a wide screen
 """

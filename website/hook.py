@@ -1,11 +1,14 @@
-"""Gives the pages of the API reference to MkDocs, which calls these functions."""
+"""Gives the pages of the API reference and of the gallery to MkDocs, which calls these
+functions.
+"""
 
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
-from website import pages
+from website import gallery, pages
 
 #: what stands in mkdocs.yml where the reference belongs
 PLACE = pages.INDEX
@@ -19,9 +22,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The pages that are made stand beside those that are written."""
-    for path, text in pages.generated().items():
-        files.append(File.generated(config, path, content=text))
+    for path, content in (pages.generated() | gallery.generated()).items():
+        files.append(File.generated(config, path, content=content))
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    """The front page of the gallery shows pictures."""
+    return gallery.cards(markdown) if page.file.src_uri == gallery.INDEX else markdown
 
 
 def _filled(item: Any) -> Any:
