@@ -162,9 +162,7 @@ def main(measurements: int = 800, every: int = 4) -> Result:
         np.asarray(mean).reshape(terrain.shape) * scale + center,
         np.asarray(deviation).reshape(terrain.shape) * scale,
     )
-    print(
-        f"heights vary by {scale:.0f} m; the map errs by {result.rmse:.0f} m rms"
-    )
+    print(f"heights vary by {scale:.0f} m; the map errs by {result.rmse:.0f} m")
     print(f"{result.coverage:.1%} of the map lies in its 95 % interval")
     return result
 
