@@ -57,8 +57,16 @@ Each class also derives from the builtin exception that a caller would expect. M
 say who, what was wanted, what came (types written like ``f32[4]``), and the way out.
 """
 
+<<<<<<< HEAD
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+=======
+import re
+import textwrap
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+>>>>>>> 61168d6 (errors: functions by name, arrays as Array, a forgotten key, functions that are none, text in lines)
 
 import numpy as np
 
@@ -74,8 +82,74 @@ def did_you_mean(name: object, known: "Iterable[object]") -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def short_name(qualified: str) -> str:
+    """``Net.loss`` of ``train.<locals>.Net.loss``: beside it stand a file and a line,
+    which tell what is around.
+    """
+    return qualified.rpartition("<locals>.")[2]
+
+
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """``1 argument``, ``2 arguments``; ``nouns`` where that is not noun and s."""
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+
+
+#: columns of a line of a message
+WIDTH = 100
+
+# Ends of sentences, and the commas and colons where a long one is best broken.
+_SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z`'\"(])")
+_CLAUSE = re.compile(r"(?<=[,:;]) ")
+
+
 class CovectorError(Exception):
-    """Base of every error that covector raises on purpose."""
+    """Base of every error that covector raises on purpose.
+
+    Its text is in lines of at most 100 characters. The first is the first sentence, or
+    as much of it as a line holds. The last one names the page about the error, where
+    there is one.
+
+    Args:
+      args: the message, on one line, or in lines that are kept as they are.
+      page: the page about this error, ``docs/errors/<page>.md``; by default that of the
+        class.
+    """
+
+    #: the page about errors of this class
+    page: str | None = None
+    #: the message is shown as it was raised: tests compare its words
+    plain = False
+
+    def __init__(self, *args: object, page: str | None = None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if page is not None:
+            self.page = page
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if self.plain:
+            return text
+        lines = [line for given in text.split("\n") for line in _in_lines(given)]
+        if self.page is not None:
+            lines.append(f"More: covector help {self.page}")
+        return "\n".join(lines)
+
+
+def _in_lines(text: str) -> list[str]:
+    """A paragraph in lines: the first ends with its first sentence, or inside of it."""
+    if len(text) <= WIDTH:
+        return [text]
+    ends = [found.start() for found in _SENTENCE.finditer(text[: WIDTH + 2])]
+    if not ends:
+        clauses = _CLAUSE.finditer(text[: WIDTH + 1])
+        ends = [end for found in clauses if (end := found.start()) > WIDTH // 2][-1:]
+    first = text[: ends[0]] if ends else textwrap.wrap(text, WIDTH, **_WHOLE_WORDS)[0]
+    rest = text[len(first) :].lstrip()
+    return [first, *textwrap.wrap(rest, WIDTH, **_WHOLE_WORDS)]
+
+
+# A word may be a path, or an expression that is to be copied.
+_WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 class TypeMismatch(CovectorError, TypeError, ValueError):

@@ -78,7 +78,7 @@ LEAKS = {
     "a class": (into_class, "the class Model"),
     "a closure": (
         into_closure(),
-        r"the closure value kept of the function into_closure.<locals>.f \(in a list\)",
+        r"the closure value kept of the function f \(in a list\)",
     ),
     "the body of a loop": (inside_of_a_loop, "the global saved of"),
 }
@@ -154,7 +154,7 @@ def words(call: Callable[[], Any]) -> str | None:
     try:
         call()
     except errors.LeakedTracerError as error:
-        return str(error)
+        return " ".join(str(error).split())
     finally:
         saved.clear()
         last.clear()

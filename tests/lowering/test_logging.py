@@ -35,7 +35,7 @@ def test_log_compiles_gives_the_steps_with_their_times(caplog, drawn):
         fresh(drawn)(X)
         fresh(drawn)(X)
     line = fresh.__code__.co_firstlineno + 3
-    who = rf"jit of fresh.<locals>.polynomial \(test_logging.py:{line}\) for f32\[4\]"
+    who = rf"jit of polynomial \(test_logging.py:{line}\) for f32\[4\]"
     expected = [
         ("covector.jit", rf"Traced {who}: \d+ operations in \d+\.\d ms"),
         ("covector.compile", rf"Compiling {who}"),

@@ -225,10 +225,9 @@ def test_the_option_says_which_keys_are_made_and_what_raw_ones_are():
     with pytest.raises(errors.DTypeError) as caught:
         random.split(raw)
     assert str(caught.value) == (
-        "split needs random keys, typed (key<fry>) or raw (u32[2]), but got u32[4]. "
+        "split needs a random key (key<fry>[] or u32[2]), but got u32[4]. "
         "Raw keys are taken for keys of the option default_prng_impl; "
-        "covector.random.wrap_key_data(key, impl='rbg') says which they are. "
-        "covector.random.key(seed) makes a key."
+        "covector.random.wrap_key_data(key, impl='rbg') says which they are."
     )
     with pytest.raises(errors.SettingError, match="one of 'threefry2x32', 'rbg'"):
         cv.default_prng_impl("philox").__enter__()

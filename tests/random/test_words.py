@@ -53,20 +53,41 @@ MESSAGES = {
     "a number for a key": (
         lambda: random.uniform(0),
         DTypeError,
-        "uniform needs random keys, typed (key<fry>) or raw (u32[2]), but got i32[]. "
-        "covector.random.key(seed) makes a key.",
+        "uniform needs a random key (key<fry>[] or u32[2]), but got 0 of type int. "
+        "A seed is no key: use uniform(covector.random.key(0), ...).",
     ),
     "words of the wrong number": (
         lambda: random.split(np.zeros(3, np.uint32)),
         DTypeError,
-        "split needs random keys, typed (key<fry>) or raw (u32[2]), but got u32[3]. "
-        "covector.random.key(seed) makes a key.",
+        "split needs a random key (key<fry>[] or u32[2]), but got u32[3]. "
+        "Make one and hand it over first: key = covector.random.key(0); split(key, "
+        "...). covector.random.split(key) makes new ones, for one draw each.",
+    ),
+    "a shape, and no key": (
+        lambda: random.normal((3,)),
+        DTypeError,
+        "normal needs a random key (key<fry>[] or u32[2]), but got (3,) of type tuple. "
+        "Make one and hand it over first: key = covector.random.key(0); normal(key, "
+        "...). covector.random.split(key) makes new ones, for one draw each.",
+    ),
+    "no key before what must be given": (
+        lambda: random.randint(0, 5),
+        DTypeError,
+        "randint needs a random key (key<fry>[] or u32[2]), but got 0 of type int. "
+        "A seed is no key: use randint(covector.random.key(0), ...).",
+    ),
+    "what to choose from, and no key": (
+        lambda: random.choice(np.ones(3)),
+        DTypeError,
+        "choice needs a random key (key<fry>[] or u32[2]), but got f32[3]. "
+        "Make one and hand it over first: key = covector.random.key(0); choice(key, "
+        "...). covector.random.split(key) makes new ones, for one draw each.",
     ),
     "words of the wrong dtype": (
         lambda: random.wrap_key_data(np.zeros(2, np.int32)),
         DTypeError,
-        "wrap_key_data needs random keys, typed (key<fry>) or raw (u32[2]), but got "
-        "i32[2]. covector.random.key(seed) makes a key.",
+        "wrap_key_data needs the words of key<fry> keys, u32[..., 2], but got "
+        "array([0, 0], dtype=int32).",
     ),
     "several keys": (
         lambda: random.normal(KEYS),

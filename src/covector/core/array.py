@@ -324,6 +324,10 @@ def from_host(values: np.ndarray, weak: bool = False) -> ConcreteArray:
     return ConcreteArray(type_, values)
 
 
+#: what Python's own messages call it
+ConcreteArray.__name__ = "Array"
+
+
 def from_buffer(buffer: Any) -> ConcreteArray:
     """An array with the values of a buffer on one device, and committed to that."""
     held = buffer.aval

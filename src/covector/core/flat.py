@@ -195,10 +195,7 @@ def who_of(transform: str, fun: Any) -> str:
     Raises where there is no function that could be transformed.
     """
     if not callable(fun):
-        raise TypeMismatch(
-            f"{transform} needs a function, but got {describe(fun)} of type "
-            f"{type(fun).__name__}. Hand it the function itself, without calling it."
-        )
+        raise _not_a_function(f"{transform} needs a function", fun)
     code = getattr(fun, "__code__", None)
     if code is not None and code.co_flags & _NO_RESULT:
         raise TypeMismatch(
@@ -207,6 +204,20 @@ def who_of(transform: str, fun: Any) -> str:
             "later. Return a tuple or an array of what it yields."
         )
     return f"{transform} of {function_line(fun)}"
+
+
+def check_functions(transform: str, **functions: Any) -> None:
+    """Raise where an argument that must be a function is none."""
+    for name, f in functions.items():
+        if not callable(f):
+            raise _not_a_function(f"{transform} needs a function for {name}", f)
+
+
+def _not_a_function(wanted: str, given: Any) -> TypeMismatch:
+    return TypeMismatch(
+        f"{wanted}, but got {describe(given)} of type {type(given).__name__}. Hand it "
+        "the function itself, without calling it."
+    )
 
 
 def arrays(leaves: Sequence[Any], who: str) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from covector import options
 from covector.core.source import is_own
 from covector.core.trace import Trace, Tracer
-from covector.errors import LeakedTracerError
+from covector.errors import LeakedTracerError, short_name
 
 #: objects looked at before the search for who holds a tracer gives up
 _MOST = 5000
@@ -114,14 +114,13 @@ def _words(holder: object, held: object, below: dict[int, Any]) -> str | None:
     if isinstance(holder, _TRANSPARENT):
         return None
     if isinstance(holder, type):
-        return f"the class {holder.__qualname__}"
+        return f"the class {short_name(holder.__qualname__)}"
     if kind.__module__.split(".")[0] in ("covector", "builtins", "types"):
         return None
     attributes = getattr(holder, "__dict__", {})
     name = _key(attributes, inside if held is attributes else held)
-    return (
-        f"the attribute {name} of a {kind.__qualname__}" if name else kind.__qualname__
-    )
+    what = short_name(kind.__qualname__)
+    return f"the attribute {name} of a {what}" if name else what
 
 
 def _global(space: Any, held: object) -> str | None:
@@ -151,7 +150,7 @@ def _closure(held: Any, below: dict[int, Any]) -> str | None:
             names = zip(held.__code__.co_freevars, cells, strict=True)
             name = next((n for n, each in names if each is cell), None)
             of = f"the closure value {name} of " if name else ""
-            return f"{of}the function {held.__qualname__}"
+            return f"{of}the function {short_name(held.__qualname__)}"
         held = inside
     return None
 

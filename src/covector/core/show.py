@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 from covector.core import dtypes
 from covector.core.effects import Parameter, is_program
 from covector.core.key_types import KeyType
+from covector.errors import short_name
 
 if TYPE_CHECKING:
     from covector.core.jaxpr import Equation, Jaxpr
@@ -114,7 +115,7 @@ def _origin(line: "Line | None") -> str:
         return ""
     scope = f" in {line.scope}" if line.scope else ""
     location = f"{os.path.basename(line.file)}:{line.number}"
-    return f"  # {location} ({line.function}){scope}"
+    return f"  # {location} ({short_name(line.function)}){scope}"
 
 
 def _names(jaxpr: "Jaxpr") -> dict[int, str]:

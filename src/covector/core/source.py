@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any, NamedTuple, TypeVar
 
 from covector.blocks import Blocks
+from covector.errors import short_name
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # A frame of these folders is the library's own, except the demo's: that is a user.
@@ -77,7 +78,7 @@ class Line(NamedTuple):
         return self._replace(scope=f"transpose({self.scope})") if self.scope else self
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.number} ({self.function})"
+        return f"{self.file}:{self.number} ({short_name(self.function)})"
 
 
 #: a ``Line`` from a tuple, without a Python call
@@ -157,8 +158,9 @@ def function_line(fun: object) -> str:
     while hasattr(inner, "__wrapped__") and (code is None or is_own(code.co_filename)):
         inner = inner.__wrapped__
         code = getattr(inner, "__code__", None)
+    name = short_name(name) if isinstance(name, str) else None
     if code is None:
-        return str(name) if isinstance(name, str) else repr(fun)
+        return name or repr(fun)
     file = code.co_filename.rpartition(os.sep)[2]
     return f"{name} ({file}:{code.co_firstlineno})"
 

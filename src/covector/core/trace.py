@@ -146,6 +146,11 @@ class Tracer(Array):
 
     owner: Trace
 
+    def __init_subclass__(cls) -> None:
+        # Python's own messages name the class, and users need not know which it is.
+        if cls.__module__.startswith("covector."):
+            cls.__name__ = "Tracer"
+
     @property
     def _trace(self) -> Trace:
         """The name by which the ecosystem knows the owner."""

@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any, NamedTuple, TypeVar
 
 from covector.errors import ExportError
+from covector.tree.difference import name_of
 from covector.tree.registry import LEAF, PyTreeDef, is_tree_node, registry
 
 T = TypeVar("T", bound=type)
@@ -56,7 +57,7 @@ def register_pytree_node_serialization(
     Raises:
       ExportError: the class is no node; it or the name is taken already.
     """
-    who = f"register_pytree_node_serialization of {nodetype.__qualname__}"
+    who = f"register_pytree_node_serialization of {name_of(nodetype)}"
     if not is_tree_node(nodetype) and not _is_namedtuple(nodetype):
         raise ExportError(
             f"{who}: it is no node of a pytree. Register it before, with "
@@ -67,7 +68,7 @@ def register_pytree_node_serialization(
     if serialized_name in _by_name:
         raise ExportError(
             f"{who}: the name {serialized_name!r} stands for "
-            f"{_by_name[serialized_name].nodetype.__qualname__} already."
+            f"{name_of(_by_name[serialized_name].nodetype)} already."
         )
     made = _Serialization(
         nodetype,
@@ -101,7 +102,7 @@ def register_namedtuple_serialization(nodetype: T, *, serialized_name: str) -> T
     def read(written: bytes) -> None:
         if written != fields:
             raise ExportError(
-                f"{nodetype.__qualname__} has the fields {fields.decode()}, but was "
+                f"{name_of(nodetype)} has the fields {fields.decode()}, but was "
                 f"serialized with {written.decode()}."
             )
 
@@ -138,7 +139,7 @@ def written(treedef: PyTreeDef) -> Any:
     found = _by_type.get(kind)
     if found is None:
         raise ExportError(
-            f"nodes of {kind.__qualname__} cannot be serialized: nobody said how. Use "
+            f"nodes of {name_of(kind)} cannot be serialized: nobody said how. Use "
             "covector.export.register_pytree_node_serialization, or "
             "register_namedtuple_serialization."
         )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from covector import options, tree
-from covector.core.flat import FlatFunction, arrays
+from covector.core.flat import FlatFunction, arrays, check_functions
 from covector.core.source import wraps
 from covector.core.staging import stage
 from covector.errors import ArgumentError
@@ -48,6 +48,7 @@ def composite(
     >>> "stablehlo.composite" in cv.jit(tangent).lower(1.0).as_text()
     True
     """
+    check_functions("composite", decomposition=decomposition)
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise ArgumentError(
             "composite needs a name in a namespace, such as 'my.softmax', but got "

@@ -13,13 +13,12 @@ from covector.core.annotations import ArrayLike, PyTree, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.core.flat import arrays, describe, hide
+from covector.core.flat import arrays, check_functions, describe, hide
 from covector.core.references import values_of
 from covector.core.source import function_line, function_name, user_line
 from covector.errors import TypeMismatch
 from covector.lax.loop_arguments import (
     bounds,
-    check_functions,
     kept_carries,
     leading_length,
     unrolled,
@@ -71,9 +70,9 @@ def cond(
     if not callable(true_fun) and len(operands) == 2 and callable(operands[1]):
         x, of_x, y, of_y = true_fun, false_fun, *operands
         return cond(pred, lambda x, _: of_x(x), lambda _, y: of_y(y), x, y)
+    check_functions("cond", true_fun=true_fun, false_fun=false_fun)
     who = f"cond of {function_line(true_fun)} and {function_line(false_fun)}"
     operands = _operands(operands, operand, who)
-    check_functions(who, {"true_fun": true_fun, "false_fun": false_fun})
     operands, (true_fun, false_fun) = hide(operands, true_fun, false_fun)
     functions = {"true_fun": true_fun, "false_fun": false_fun}
     pred = as_array(pred, who)
@@ -121,9 +120,9 @@ def switch(
     branches = tuple(branches)
     if not branches:
         raise TypeMismatch("switch needs at least one branch, but got none.")
+    check_functions("switch", **{f"branches[{k}]": b for k, b in enumerate(branches)})
     who = f"switch of {', '.join([function_line(b) for b in branches])}"
     operands = _operands(operands, operand, who)
-    check_functions(who, {f"branches[{k}]": b for k, b in enumerate(branches)})
     operands, branches = hide(operands, *branches)
     functions = {f"branches[{k}]": b for k, b in enumerate(branches)}
     index = as_array(index, who)
@@ -206,8 +205,8 @@ def scan(
     >>> int(total), sums.tolist()
     (6, [0, 1, 3, 6])
     """
+    check_functions("scan", f=f)
     who = f"scan of {function_line(f)}"
-    check_functions(who, {"f": f})
     steps = leading_length(xs, length, who)
     carry_tree = tree.structure(init)
 
@@ -264,8 +263,8 @@ def while_loop(
     >>> float(cv.grad(f)(2.0))
     32.0
     """
+    check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     who = f"while_loop of {function_line(body_fun)}"
-    check_functions(who, {"cond_fun": cond_fun, "body_fun": body_fun})
     carry_tree = tree.structure(init_val)
 
     def step(carry: PyTree) -> Any:
@@ -308,8 +307,8 @@ def fori_loop(
     >>> int(lax.fori_loop(1, 6, lambda i, product: product * i, 1))
     120
     """
+    check_functions("fori_loop", body_fun=body_fun)
     who = f"fori_loop of {function_line(body_fun)}"
-    check_functions(who, {"body_fun": body_fun})
     lower, upper = bounds(who, lower, upper)
     one = scalar(1, lower.type.dtype, lower.type.weak)
     value_tree = tree.structure(init_val)

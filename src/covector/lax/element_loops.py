@@ -7,10 +7,10 @@ from covector import tree
 from covector.core.annotations import PyTree, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.flat import arrays
+from covector.core.flat import arrays, check_functions
 from covector.core.source import function_line, function_name
 from covector.errors import AxisError, TreeMismatch, TypeMismatch
-from covector.lax.loop_arguments import check_functions, leading_length, natural
+from covector.lax.loop_arguments import leading_length, natural
 from covector.operations.joining import Concatenate, Stack
 from covector.operations.slicing import Rev, Slice
 from covector.operations.transposing import Reshape
@@ -39,8 +39,8 @@ def map(
     >>> lax.map(lambda x: x * x, cnp.arange(4)).tolist()
     [0, 1, 4, 9]
     """
+    check_functions("map", f=f)
     who = f"map of {function_line(f)}"
-    check_functions(who, {"f": f})
     loop = Loop(who, function_name(f))
     length = leading_length(xs, None, who, "an array in xs")
     size = min(natural(batch_size or 0, "batch_size", who), length)
@@ -107,6 +107,7 @@ def associative_scan(
     >>> lax.associative_scan(cnp.maximum, cnp.array([1, 3, 2, 5])).tolist()
     [1, 3, 3, 5]
     """
+    check_functions("associative_scan", fn=fn)
     who = f"associative_scan of {function_line(fn)}"
     leaves, elems_tree = tree.flatten(elems)
     leaves = arrays(leaves, who)

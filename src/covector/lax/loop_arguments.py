@@ -16,16 +16,6 @@ from covector.numpy.promote import promote_dtypes
 from covector.programs.control_flow.while_loop import CHECKPOINTS
 
 
-def check_functions(who: str, functions: dict[str, Any]) -> None:
-    """Raise where an argument that must be a function is none."""
-    for name, f in functions.items():
-        if not callable(f):
-            raise TypeMismatch(
-                f"{who}: {name} must be a function, but got {f!r} of type "
-                f"{type(f).__name__}."
-            )
-
-
 def leading_length(xs: Any, length: Any, who: str, needed: str = "xs or length") -> int:
     """The number of steps, on which ``length`` and all of ``xs`` agree."""
     found = []

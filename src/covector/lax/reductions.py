@@ -7,6 +7,7 @@ from covector import tree
 from covector.core.annotations import ArrayLike, DTypeLike, PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
+from covector.core.flat import check_functions
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import show_types
 from covector.errors import TypeMismatch
@@ -78,6 +79,7 @@ def combination(
     """The tree of the operands, they and the initial values flat, and the program that
     combines two scalars of each.
     """
+    check_functions(who, computation=computation)
     leaves, structure = tree.flatten(operands)
     arrays = [as_array(x, who) for x in leaves]
     starts, found = tree.flatten(init_values)

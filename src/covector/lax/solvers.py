@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from covector.core.annotations import PyTree
+from covector.core.flat import check_functions
 from covector.core.source import function_line
-from covector.errors import TypeMismatch
 from covector.programs.custom_rules.implicit_diff import Vector
 from covector.programs.custom_rules.linear_solve import linear_solve
 from covector.programs.custom_rules.root import root
@@ -50,10 +50,10 @@ def custom_linear_solve(
     >>> float(solution(2.0, 6.0)), float(cv.grad(solution)(2.0, 6.0))
     (3.0, -1.5)
     """
+    check_functions("custom_linear_solve", matvec=matvec, solve=solve)
     who = f"custom_linear_solve of {function_line(matvec)}"
-    _check_callable(who, matvec=matvec, solve=solve)
     if transpose_solve is not None:
-        _check_callable(who, transpose_solve=transpose_solve)
+        check_functions("custom_linear_solve", transpose_solve=transpose_solve)
     space, leaves = Vector.of(who, "b", b)
     return linear_solve(
         space,
@@ -102,16 +102,7 @@ def custom_root(
     >>> float(sqrt(16.0)), float(cv.grad(sqrt)(16.0))
     (4.0, 0.125)
     """
+    check_functions("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
     who = f"custom_root of {function_line(f)}"
-    _check_callable(who, f=f, solve=solve, tangent_solve=tangent_solve)
     space, leaves = Vector.of(who, "initial_guess", initial_guess)
     return root(space, leaves, f, solve, tangent_solve, has_aux=has_aux)
-
-
-def _check_callable(who: str, **functions: Any) -> None:
-    for name, f in functions.items():
-        if not callable(f):
-            raise TypeMismatch(
-                f"{who}: {name} must be a function, but got {f!r} of type "
-                f"{type(f).__name__}."
-            )

@@ -14,6 +14,7 @@ from covector import tree
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.flat import check_functions
 from covector.core.source import wraps
 from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError, TypeMismatch
@@ -68,6 +69,7 @@ def vectorize(
     >>> dot(cnp.ones((2, 3)), cnp.arange(3)).tolist()
     [3.0, 3.0]
     """
+    check_functions("vectorize", pyfunc=pyfunc)
     name = getattr(pyfunc, "__name__", type(pyfunc).__name__)
     who = f"vectorize({name})"
     if any(not isinstance(e, int | str) for e in excluded):
@@ -244,6 +246,7 @@ def apply_along_axis(
     >>> apply_along_axis(cnp.sum, 0, cnp.ones((2, 3))).tolist()
     [2.0, 2.0, 2.0]
     """
+    check_functions("apply_along_axis", func1d=func1d)
     x = as_array(arr, "apply_along_axis")
     axis = canonical_axis("apply_along_axis", axis, x.ndim)
 
@@ -273,6 +276,7 @@ def apply_over_axes(
     >>> apply_over_axes(cnp.sum, cnp.ones((2, 3, 4)), (0, 2)).tolist()
     [[[8.0], [8.0], [8.0]]]
     """
+    check_functions("apply_over_axes", func=func)
     x = as_array(a, "apply_over_axes")
     for axis in canonical_axes("apply_over_axes", axes, x.ndim):
         out = as_array(func(x, axis), "apply_over_axes")

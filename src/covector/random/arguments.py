@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
 
+import numpy as np
+
 from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
@@ -20,7 +22,7 @@ from covector.core.key_types import KeyType
 from covector.core.primitive import Primitive
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import current
-from covector.core.types import ArrayType, Shape, broadcast_shapes, show_types
+from covector.core.types import Shape, broadcast_shapes, show_types
 from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
 from covector.lax.control_flow import while_loop
 from covector.lowering.evaluate import base
@@ -49,24 +51,60 @@ def is_typed(keys: ArrayLike) -> TypeGuard[Array]:
 def words(who: str, data: ArrayLike, kind: KeyType | None = None) -> Array:
     """Raw keys: an array ``u32[..., 2]``, or with as many words as keys of ``kind``."""
     kind = kind or default_key_type()
-    found = as_array(data, who)
+    try:
+        found = as_array(data, who)
+    except DTypeError:
+        raise _no_key(who, data, kind) from None
     if found.type.dtype is not dtypes.uint32 or found.type.shape[-1:] != (kind.words,):
-        raise DTypeError(
-            f"{who} needs random keys, typed ({kind}) or raw (u32[{kind.words}]), but "
-            f"got {found.type}.{_other_generator(found.type)} "
-            "covector.random.key(seed) makes a key."
-        )
+        raise _no_key(who, data, kind)
     return found
 
 
-def _other_generator(found: ArrayType) -> str:
-    """What to do with raw keys of another generator than the default one."""
-    if found.dtype is not dtypes.uint32 or found.shape[-1:] != (4,):
-        return ""
-    return (
-        " Raw keys are taken for keys of the option default_prng_impl; "
-        "covector.random.wrap_key_data(key, impl='rbg') says which they are."
+def _no_key(who: str, given: Any, kind: KeyType) -> DTypeError:
+    """The error for what stands where a key must, which is mostly what follows it."""
+    if isinstance(given, np.ndarray | np.generic):
+        given = as_array(given, who)
+    got = f"{given!r} of type {type(given).__name__}"
+    if isinstance(given, Array):
+        got = str(given.type)
+    way_out = (
+        f"Make one and hand it over first: key = covector.random.key(0); {who}(key, "
+        "...). covector.random.split(key) makes new ones, for one draw each."
     )
+    if isinstance(given, int) and not isinstance(given, bool):
+        way_out = f"A seed is no key: use {who}(covector.random.key({given}), ...)."
+    elif got.endswith("u32[4]"):
+        way_out = (
+            "Raw keys are taken for keys of the option default_prng_impl; "
+            "covector.random.wrap_key_data(key, impl='rbg') says which they are."
+        )
+    return DTypeError(
+        f"{who} needs a random key ({kind}[] or u32[{kind.words}]), but got {got}. "
+        f"{way_out}",
+        page="random-key",
+    )
+
+
+def keyed(draw: Callable[P, R]) -> Callable[P, R]:
+    """A function of a key and of more that must be given: without the key Python would
+    miss the last of it, and not the key.
+    """
+
+    @functools.wraps(draw)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return draw(*args, **kwargs)
+        except TypeError as error:
+            entered = cast(Any, error.__traceback__).tb_next is not None
+            if entered or not args:
+                raise
+            try:
+                typed(draw.__name__, cast(Any, args[0]))
+            except DTypeError as no_key:
+                raise no_key from None
+            raise
+
+    return called
 
 
 def typed(who: str, keys: ArrayLike) -> Array:

@@ -31,6 +31,7 @@ from covector.random import generators
 from covector.random.arguments import (
     float_dtype,
     int_dtype,
+    keyed,
     parameters,
     sample_shape,
     sampler,
@@ -240,6 +241,7 @@ def draw_sign(key: Value, *, shape: Shape, dtype: DType) -> Array:
 # -- integers between bounds -----------------------------------------------------------
 
 
+@keyed
 def randint(
     key: ArrayLike,
     shape: ShapeLike,

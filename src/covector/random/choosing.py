@@ -25,6 +25,7 @@ from covector.random import generators
 from covector.random.arguments import (
     broadcast_shape,
     float_dtype,
+    keyed,
     sample_shape,
     sampler,
     single_key,
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 
+@keyed
 def permutation(
     key: ArrayLike,
     x: Any,
@@ -94,6 +96,7 @@ def draw_order(key: Value, *, shape: Shape, axis: int) -> Array:
     return order.astype(kind)
 
 
+@keyed
 def choice(
     key: ArrayLike,
     a: ArrayLike,
@@ -196,6 +199,7 @@ def draw_positions(key: Any, p: Any, *, shape: Shape) -> Any:
     return cnp.searchsorted(sums, sums[-1] * left)
 
 
+@keyed
 def categorical(
     key: ArrayLike,
     logits: ArrayLike,

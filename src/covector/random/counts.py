@@ -30,6 +30,7 @@ from covector.random import generators
 from covector.random.arguments import (
     float_dtype,
     int_dtype,
+    keyed,
     parameters,
     repeat,
     sampler,
@@ -48,6 +49,7 @@ __all__ = [
 _LARGE = 10
 
 
+@keyed
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
@@ -162,6 +164,7 @@ def _rejected(key: Value, hat: Hat, unused: Value) -> Array:
 # -- binomial --------------------------------------------------------------------------
 
 
+@keyed
 def binomial(
     key: ArrayLike,
     n: ArrayLike,
@@ -284,6 +287,7 @@ def _stirling_rest(k: Value) -> Array:
 # -- multinomial -----------------------------------------------------------------------
 
 
+@keyed
 def multinomial(
     key: ArrayLike,
     n: ArrayLike,

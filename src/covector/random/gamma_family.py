@@ -36,6 +36,7 @@ from covector.random import generators
 from covector.random.arguments import (
     drawn,
     float_dtype,
+    keyed,
     parameters,
     repeat,
     sample_shape,
@@ -60,6 +61,7 @@ __all__ = [
 ]
 
 
+@keyed
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -84,6 +86,7 @@ def gamma(
     return drawn(draw_gamma, key, shape, dtype, a, out_sharding=out_sharding)
 
 
+@keyed
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -190,6 +193,7 @@ def _rejects(square: Value, cube: Value, u: Value, d: Value) -> Array:
 # -- functions of gamma numbers --------------------------------------------------------
 
 
+@keyed
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
@@ -213,6 +217,7 @@ def draw_chisquare(key: Value, df: Value, *, shape: Shape) -> Array:
     return 2 * cnp.exp(draw_loggamma(key, df / 2, shape=shape))
 
 
+@keyed
 def t(
     key: ArrayLike,
     df: ArrayLike,
@@ -239,6 +244,7 @@ def draw_t(key: Value, df: Value, *, shape: Shape) -> Array:
     return x * cnp.sqrt(half / draw_gamma(for_gamma, half, shape=shape))
 
 
+@keyed
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
@@ -265,6 +271,7 @@ def draw_f(key: Value, dfnum: Value, dfden: Value, *, shape: Shape) -> Array:
     return numerator / (draw_chisquare(below, dfden, shape=shape) / dfden)
 
 
+@keyed
 def beta(
     key: ArrayLike,
     a: ArrayLike,
@@ -297,6 +304,7 @@ def draw_beta(key: Value, a: Value, b: Value, *, shape: Shape) -> Array:
     return x / (x + y)
 
 
+@keyed
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
@@ -343,6 +351,7 @@ def draw_dirichlet(key: Value, alpha: Value, *, shape: Shape) -> Array:
 # -- balls of the p-norm ---------------------------------------------------------------
 
 
+@keyed
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
@@ -371,6 +380,7 @@ def draw_generalized_normal(key: Value, p: Value, *, shape: Shape) -> Array:
     return draw_sign(for_sign, shape=shape, dtype=p.type.dtype) * size
 
 
+@keyed
 def ball(
     key: ArrayLike,
     d: int,

@@ -34,6 +34,7 @@ from covector.operations.multiply_add import multiply_add
 from covector.random.arguments import (
     drawn,
     int_dtype,
+    keyed,
     parameters,
     sampler,
     single_key,
@@ -185,6 +186,7 @@ def draw_cauchy(key: Value, *, shape: Shape, dtype: DType) -> Array:
 # -- with parameters -------------------------------------------------------------------
 
 
+@keyed
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
@@ -213,6 +215,7 @@ def draw_rayleigh(key: Value, scale: Value, *, shape: Shape) -> Array:
     )
 
 
+@keyed
 def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
@@ -239,6 +242,7 @@ def draw_weibull_min(
     return cnp.power(waited, 1 / concentration) * scale
 
 
+@keyed
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
@@ -262,6 +266,7 @@ def draw_pareto(key: Value, b: Value, *, shape: Shape) -> Array:
     return cnp.exp(draw_exponential(key, shape=shape, dtype=b.type.dtype) / b)
 
 
+@keyed
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
@@ -297,6 +302,7 @@ def draw_triangular(
     return cnp.where(u < (mode - left) / width, rising, falling)
 
 
+@keyed
 def geometric(
     key: ArrayLike,
     p: ArrayLike,

@@ -21,6 +21,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, from_numpy, to_be_cast
+from covector.core.flat import describe
 from covector.core.key_types import IMPLEMENTATIONS, KeyType
 from covector.core.types import Shape
 from covector.errors import (
@@ -33,7 +34,14 @@ from covector.errors import (
 from covector.operations.casting import convert
 from covector.operations.random import RandomWrap, random_unwrap
 from covector.random import generators
-from covector.random.arguments import is_typed, sample_shape, single_key, typed, words
+from covector.random.arguments import (
+    is_typed,
+    keyed,
+    sample_shape,
+    single_key,
+    typed,
+    words,
+)
 from covector.random.generators import default_key_type, generator
 
 __all__ = [
@@ -159,6 +167,7 @@ def split(key: ArrayLike, num: int | Shape = 2) -> Array:
     return _as_given(lambda k: generators.split(k, shape), "split", key)
 
 
+@keyed
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key made of ``key`` and the number ``data``; other numbers give other keys.
 
@@ -230,7 +239,13 @@ def wrap_key_data(
     key<fry>[]
     """
     kind = _key_type("wrap_key_data", impl, dtype)
-    return RandomWrap(kind)(words("wrap_key_data", key_bits_array, kind))
+    try:
+        data = words("wrap_key_data", key_bits_array, kind)
+    except DTypeError:
+        wanted = f"the words of {kind} keys, u32[..., {kind.words}]"
+        given = describe(key_bits_array)
+        raise DTypeError(f"wrap_key_data needs {wanted}, but got {given}.") from None
+    return RandomWrap(kind)(data)
 
 
 def key_impl(keys: ArrayLike) -> str:

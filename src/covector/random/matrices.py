@@ -20,6 +20,7 @@ from covector.operations.casting import convert
 from covector.random.arguments import (
     broadcast_shape,
     float_dtype,
+    keyed,
     sample_shape,
     single_key,
 )
@@ -29,6 +30,7 @@ __all__ = ["multivariate_normal", "orthogonal"]
 
 
 @standard_promotion
+@keyed
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
@@ -101,6 +103,7 @@ def _root(who: str, cov: Array, method: str) -> Array:
     )
 
 
+@keyed
 def orthogonal(
     key: ArrayLike,
     n: int,

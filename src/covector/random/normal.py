@@ -30,6 +30,7 @@ from covector.operations.special import erf, erf_inv
 from covector.random.arguments import (
     drawn,
     float_dtype,
+    keyed,
     sample_shape,
     sampler,
     single_key,
@@ -100,6 +101,7 @@ def draw_complex_normal(key: Value, *, shape: Shape, dtype: DType) -> Any:
     return complex_(*parts) / scalar(np.sqrt(2), dtype)
 
 
+@keyed
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
@@ -194,6 +196,7 @@ def draw_maxwell(key: Value, *, shape: Shape, dtype: DType) -> Array:
     return cnp.sqrt(cnp.sum(vector * vector, axis=-1))
 
 
+@keyed
 def double_sided_maxwell(
     key: ArrayLike,
     loc: ArrayLike,
@@ -222,6 +225,7 @@ def draw_double_sided_maxwell(
     return length * sign * scale + loc
 
 
+@keyed
 def wald(
     key: ArrayLike,
     mean: ArrayLike,

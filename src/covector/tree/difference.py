@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from covector.errors import StaticArgumentError
+from covector.errors import StaticArgumentError, short_name
 from covector.tree.keys import keys_of, keystr
 from covector.tree.registry import KeyPath, PyTreeDef, open_node, registry
 
@@ -133,7 +133,7 @@ def short(text: str) -> str:
 
 def name_of(cls: type | None) -> str:
     """The class as messages call it."""
-    return "leaf" if cls is None else cls.__qualname__.rpartition("<locals>.")[2]
+    return "leaf" if cls is None else short_name(cls.__qualname__)
 
 
 def _opened(tree: Any) -> Node:

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from covector.errors import TreeMismatch
+from covector.errors import ArgumentError, TreeMismatch
 from covector.tree.difference import describe_difference, first_difference, short
 from covector.tree.failures import explain_flatten
 from covector.tree.registry import IsLeaf, PyTreeDef, registry
@@ -102,11 +102,20 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
     """
+    _check_function("map", f)
     first, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in first])
     columns = flatten_rest("map", treedef, rest)
     return treedef.unflatten([f(*xs) for xs in zip(first, *columns, strict=True)])
+
+
+def _check_function(who: str, f: Any) -> None:
+    if not callable(f):
+        raise ArgumentError(
+            f"{who} needs a function, and then what it is applied to, but the function "
+            f"is {short(repr(f))} of type {type(f).__name__}."
+        )
 
 
 def flatten_rest(
@@ -147,6 +156,7 @@ def reduce(
     >>> reduce(lambda total, leaf: total - leaf, [1, (2, 3)], 10)
     4
     """
+    _check_function("reduce", function)
     items = leaves(tree, is_leaf)
     if initializer is not UNSPECIFIED:
         return functools.reduce(function, items, initializer)
@@ -174,6 +184,7 @@ def reduce_associative(
     >>> reduce_associative(lambda x, y: f"({x}{y})", [1, (2, 3), 4])
     '((12)(34))'
     """
+    _check_function("reduce_associative", operation)
     items = leaves(tree, is_leaf)
     if items:
         return _fold_halves(operation, items)

@@ -305,7 +305,7 @@ def _need_methods(function: str, cls: type, *methods: str) -> None:
     missing = [method for method in methods if not hasattr(cls, method)]
     if missing:
         raise TreeMismatch(
-            f"{function} needs {cls.__qualname__} to define {' and '.join(methods)}, "
+            f"{function} needs {name_of(cls)} to define {' and '.join(methods)}, "
             f"but it has no {' and no '.join(missing)}."
         )
 

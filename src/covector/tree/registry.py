@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from jaxlib import _jax
 
-from covector.errors import TreeMismatch
+from covector.errors import TreeMismatch, short_name
 
 #: the structure of a tree without its leaves, as ``tree.structure`` returns it; it
 #: compares equal to equal structures, and hashes
@@ -70,7 +70,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     if level is None:
         raise TreeMismatch(
             f"flatten_one_level needs a node of a pytree, but got a leaf of type "
-            f"{type(tree).__qualname__}."
+            f"{short_name(type(tree).__qualname__)}."
         )
     return level
 

@@ -318,7 +318,7 @@ WORDS = {
     "not a function": Case(
         lambda: cond(True, 1, lambda: 2),
         TypeError,
-        "true_fun must be a function, but got 1 of type int",
+        "needs a function for true_fun, but got 1 of type int",
     ),
     "dtypes": Case(
         lambda: cond(True, lambda: {"a": ONES}, lambda: {"a": ONES.astype("int32")}),

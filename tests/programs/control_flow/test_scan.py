@@ -498,7 +498,7 @@ WORDS = {
         "unroll must not be negative, but is -2",
     ),
     "no function": Case(
-        lambda: scan(3, 0, XS), TypeError, "f must be a function, but got 3 of type int"
+        lambda: scan(3, 0, XS), TypeError, "needs a function for f, but got 3 of type int"
     ),
     "a string among xs": Case(
         lambda: scan(lambda c, x: (c, x), 0, (XS, "a")),
@@ -516,7 +516,7 @@ WORDS = {
         "the initial carry is a leaf where what comes back is None",
     ),
     "fori without a function": Case(
-        lambda: fori_loop(0, 3, None, 0), TypeError, "body_fun must be a function"
+        lambda: fori_loop(0, 3, None, 0), TypeError, "needs a function for body_fun"
     ),
     "fori unroll": Case(
         lambda: fori_loop(0, 3, lambda i, v: v, 0, unroll=-1),
@@ -534,7 +534,7 @@ WORDS = {
         "map of .* needs an array in xs to know the number of steps",
     ),
     "map without a function": Case(
-        lambda: lax.map(None, XS), TypeError, "f must be a function, but got None"
+        lambda: lax.map(None, XS), TypeError, "needs a function for f, but got None"
     ),
     "batch size": Case(
         lambda: lax.map(lambda x: x, XS, batch_size=-1),

@@ -183,7 +183,7 @@ def test_a_sum_over_devices_that_nobody_asked_for():
     with cv.check_implicit_sums(True):
         says(
             slopes,
-            "grad of slopes.<locals>.<lambda>",
+            "grad of <lambda>",
             "its result f32[]{x} varies over the mesh axis 'x'",
             "f32[], does not: the gradient is summed over the devices",
             "made at",

@@ -16,6 +16,7 @@ from covector.core.flat import (
     FlatFunction,
     arrays,
     bind_arguments,
+    check_functions,
     describe,
     hide,
     who_of,
@@ -80,11 +81,14 @@ class CustomFunction(Generic[P, R]):
         Primals and tangents are tuples. With ``symbolic_zeros``, a tangent that is zero
         is a ``SymbolicZero`` and no array; such may be returned, too.
         """
+        check_functions("defjvp", jvp=jvp)
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule per argument: ``jvp(tangent, value, *primals)``; None for zero."""
+        given = enumerate(jvps)
+        check_functions("defjvps", **{f"jvps[{k}]": f for k, f in given if f})
         function = cast(Callable[..., Any], self)
 
         def rule(primals: Any, tangents: Any) -> Any:
@@ -121,6 +125,7 @@ class CustomFunction(Generic[P, R]):
             no residuals, does not compute what only residuals need.
         """
         del optimize_remat
+        check_functions("defvjp", fwd=fwd, bwd=bwd)
         self.fwd, self.bwd, self.symbolic_zeros_in_reverse = fwd, bwd, symbolic_zeros
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -20,7 +20,13 @@ from covector.core.annotations import (
     Values,
 )
 from covector.core.array_like import Array
-from covector.core.flat import FlatFunction, arrays, bind_arguments, who_of
+from covector.core.flat import (
+    FlatFunction,
+    arrays,
+    bind_arguments,
+    check_functions,
+    who_of,
+)
 from covector.core.jaxpr import Jaxpr, needed_equations, run
 from covector.core.masks import merge, scatter, select
 from covector.core.primitive import operation
@@ -198,6 +204,7 @@ class custom_vmap:
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule ``(axis_size, in_batched, *args) → (out, out_batched)``."""
+        check_functions("def_vmap", vmap_rule=vmap_rule)
         self.vmap_rule = vmap_rule
         return vmap_rule
 

@@ -18,7 +18,7 @@ from covector.core.annotations import (
     Values,
 )
 from covector.core.array_like import Array
-from covector.core.flat import FlatFunction, arrays, describe, who_of
+from covector.core.flat import FlatFunction, arrays, check_functions, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Linear, Operand, operation
 from covector.core.staging import Staged, StagingTrace, stage
@@ -233,6 +233,7 @@ def linear_call(
     0.25
     """
     who = who_of("linear_call", fun)
+    check_functions("linear_call", fun_transpose=fun_transpose)
     residuals, res_tree = tree.flatten(residual_args)
     leaves, in_tree = tree.flatten(linear_args)
     residuals, leaves = arrays(residuals, who), arrays(leaves, who)

@@ -46,6 +46,7 @@ from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Primitive, drop_older_half
 from covector.core.references import Ref
 from covector.core.types import ArrayType
+from covector.errors import short_name
 from covector.programs.jit.code_reads import (
     Reads,
     is_builtin,
@@ -302,8 +303,8 @@ class _Search:
             return self._same(x)
         if is_stateful(module) or hasattr(kind, "__next__") or not is_transparent(kind):
             raise Unknowable(
-                f"it reads a {kind.__qualname__}, of which one cannot tell what it "
-                "holds"
+                f"it reads a {short_name(kind.__qualname__)}, of which one cannot tell "
+                "what it holds"
             )
         held = self._attributes([*held_by(x), *held_by_class(kind)])
         if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:
