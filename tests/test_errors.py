@@ -378,7 +378,7 @@ def test_in_axes_that_is_no_prefix():
 def test_mapped_sizes_that_differ():
     with says(
         errors.AxisError,
-        "one size",
+        "vmap got inconsistent sizes for array axes to be mapped",
         r"argument 1 is f32\[3\], mapped over axis 0 of size 3",
     ):
         cv.vmap(lambda x, y, z: x)(X, X[:3], X)

@@ -57,16 +57,10 @@ Each class also derives from the builtin exception that a caller would expect. M
 say who, what was wanted, what came (types written like ``f32[4]``), and the way out.
 """
 
-<<<<<<< HEAD
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
-=======
 import re
 import textwrap
-from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
->>>>>>> 61168d6 (errors: functions by name, arrays as Array, a forgotten key, functions that are none, text in lines)
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,6 +68,7 @@ from covector import namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
 
 def did_you_mean(name: object, known: "Iterable[object]") -> str:
@@ -100,6 +95,8 @@ WIDTH = 100
 # Ends of sentences, and the commas and colons where a long one is best broken.
 _SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z`'\"(])")
 _CLAUSE = re.compile(r"(?<=[,:;]) ")
+# An expression that fits a line is not broken.
+_BRACKETS = re.compile(r"[(\[][^()\[\]]{,50}[)\]]")
 
 
 class CovectorError(Exception):
@@ -120,7 +117,7 @@ class CovectorError(Exception):
     #: the message is shown as it was raised: tests compare its words
     plain = False
 
-    def __init__(self, *args: object, page: str | None = None, **named: Any) -> None:
+    def __init__(self, *args: object, page: str | None = None, **named: "Any") -> None:
         super().__init__(*args, **named)
         if page is not None:
             self.page = page
@@ -135,21 +132,27 @@ class CovectorError(Exception):
         return "\n".join(lines)
 
 
+def words_of(error: BaseException) -> str:
+    """The message of an exception, for a message around it."""
+    return Exception.__str__(error) if isinstance(error, CovectorError) else str(error)
+
+
 def _in_lines(text: str) -> list[str]:
     """A paragraph in lines: the first ends with its first sentence, or inside of it."""
     if len(text) <= WIDTH:
         return [text]
+    text = _BRACKETS.sub(lambda found: found[0].replace(" ", "\0"), text)
     ends = [found.start() for found in _SENTENCE.finditer(text[: WIDTH + 2])]
     if not ends:
         clauses = _CLAUSE.finditer(text[: WIDTH + 1])
         ends = [end for found in clauses if (end := found.start()) > WIDTH // 2][-1:]
     first = text[: ends[0]] if ends else textwrap.wrap(text, WIDTH, **_WHOLE_WORDS)[0]
-    rest = text[len(first) :].lstrip()
-    return [first, *textwrap.wrap(rest, WIDTH, **_WHOLE_WORDS)]
+    lines = [first, *textwrap.wrap(text[len(first) :], WIDTH, **_WHOLE_WORDS)]
+    return [line.replace("\0", " ") for line in lines]
 
 
 # A word may be a path, or an expression that is to be copied.
-_WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
+_WHOLE_WORDS: "Any" = {"break_long_words": False, "break_on_hyphens": False}
 
 
 class TypeMismatch(CovectorError, TypeError, ValueError):
@@ -163,6 +166,8 @@ class TypeMismatch(CovectorError, TypeError, ValueError):
 class TypePromotionError(TypeMismatch):
     """Operands whose dtypes have no common dtype."""
 
+    page = "dtypes"
+
 
 class DTypeError(CovectorError, TypeError):
     """An element type that is unknown, or not allowed for this operation."""
@@ -174,6 +179,8 @@ class DTypeKindError(DTypeError, ValueError):
 
 class IntegerOverflow(CovectorError, OverflowError):
     """A Python integer that its dtype cannot hold."""
+
+    page = "x64"
 
 
 class TreeMismatch(CovectorError, ValueError, TypeError):
@@ -195,6 +202,8 @@ class ArgumentError(CovectorError, ValueError, TypeError):
 class ImmutableArrayError(CovectorError, TypeError, NotImplementedError):
     """An array was to be written to; arrays never change."""
 
+    page = "immutable-array"
+
 
 class LinAlgError(CovectorError, np.linalg.LinAlgError):
     """A matrix that has no inverse, or no factorization of the kind asked for."""
@@ -207,9 +216,13 @@ class NotSquare(TypeMismatch, LinAlgError):
 class NotScalar(CovectorError, TypeError):
     """A gradient of something that is not a real scalar."""
 
+    page = "not-scalar"
+
 
 class NotDifferentiable(CovectorError, TypeError):
     """A derivative with respect to, or of, a value that has none."""
+
+    page = "not-differentiable"
 
 
 class MissingRule(CovectorError, NotImplementedError):
@@ -231,13 +244,19 @@ class TracedValueError(CovectorError, TypeError):
 class ConcretizationTypeError(TracedValueError):
     """A traced value was used where a known value is needed."""
 
+    page = "known-value"
+
 
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced value was used as a Python bool."""
 
+    page = "known-bool"
+
 
 class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced value was used as a Python integer, an index or a shape."""
+
+    page = "known-shape"
 
 
 class TracerArrayConversionError(ConcretizationTypeError):
@@ -247,9 +266,13 @@ class TracerArrayConversionError(ConcretizationTypeError):
 class NonConcreteBooleanIndexError(ConcretizationTypeError, InvalidIndex):
     """A traced boolean mask was used as an index."""
 
+    page = "known-shape"
+
 
 class UnexpectedTracerError(TracedValueError):
     """A traced value was used after the trace that made it had ended."""
+
+    page = "leaked-tracer"
 
 
 class LeakedTracerError(UnexpectedTracerError, RuntimeError):
@@ -258,6 +281,8 @@ class LeakedTracerError(UnexpectedTracerError, RuntimeError):
 
 class KeyReuseError(TracedValueError):
     """A random key was used a second time, while that is watched for."""
+
+    page = "random-key"
 
 
 class InconclusiveDimensionOperation(CovectorError, TypeError):
@@ -268,6 +293,8 @@ class InconclusiveDimensionOperation(CovectorError, TypeError):
 
 class RecompilationError(CovectorError, RuntimeError):
     """A function was to be compiled again inside ``no_recompile``."""
+
+    page = "recompilation"
 
 
 class NonFiniteError(CovectorError, FloatingPointError):
@@ -284,6 +311,8 @@ class NotCheckified(CovectorError, ValueError, TypeError):
 
 class DeletedArrayError(CovectorError, RuntimeError, ValueError):
     """An array whose buffer was deleted or donated was used again."""
+
+    page = "deleted-array"
 
 
 class RefError(CovectorError, ValueError, RuntimeError):
@@ -303,9 +332,13 @@ class DisallowedTransfer(DeviceError):
 class DeviceMismatch(CovectorError, ValueError):
     """Operands were put on different devices."""
 
+    page = "sharding"
+
 
 class ShardingError(CovectorError, ValueError, RuntimeError):
     """A mesh, a spec or a sharding that cannot be, or does not fit an array."""
+
+    page = "sharding"
 
 
 class DistributedError(CovectorError, RuntimeError):
@@ -358,6 +391,8 @@ class UnknownOption(SettingError, AttributeError):
 
 class StaticArgumentError(CovectorError, TypeError, ValueError):
     """A static argument that cannot be one."""
+
+    page = "static-argument"
 
 
 class SparseEfficiencyError(CovectorError, ValueError):

@@ -59,9 +59,25 @@ class FlatFunction:
             where = f" at {tree.keystr(paths[0])}" if paths and paths[0] else ""
             raise TypeMismatch(
                 f"{self.who} must return arrays and numbers, but its result{where} is "
-                f"{x!r} of type {type(x).__name__}. Return it as static data beside "
-                "the function, or not at all."
+                f"{x!r} of type {type(x).__name__}. {if_of_arrays(x)}Return it as "
+                "static data beside the function, or not at all.",
+                page=page_of_class(x),
             ) from None
+
+
+def page_of_class(x: Any) -> str | None:
+    """The page about ``x``, which is no array, if it is of a class of the user's."""
+    return None if type(x).__module__ == "builtins" else "unregistered-class"
+
+
+def if_of_arrays(x: Any) -> str:
+    """What to do with a value of such a class."""
+    return (
+        "If arrays are inside, make the class a pytree: "
+        "covector.tree_util.register_dataclass. "
+        if page_of_class(x)
+        else ""
+    )
 
 
 def split_aux(out: Any, who: str) -> tuple[Any, Any]:

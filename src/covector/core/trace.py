@@ -169,19 +169,16 @@ class Tracer(Array):
         return tracer_html(self)
 
     def _unknown(self, use: str) -> str:
-        return (
-            f"{use}, but here it is a traced value of type {self.type}, which stands "
-            f"for every value of that type. {self.origin()} "
-        )
+        return f"{use}, but got a traced {self.type}. {self.origin()} "
 
     def __bool__(self) -> bool:
         raise TracerBoolConversionError(
             self._unknown(
                 "Python `if`, `while`, `and`, `or` and `not` need a known bool"
             )
-            + "To choose between values use covector.numpy.where; between "
-            "computations, covector.lax.cond; or make the argument static "
-            "(static_argnums of jit)."
+            + "A traced array has a type, and no value yet. To choose between values "
+            "use covector.numpy.where; between computations, covector.lax.cond; or "
+            "make the argument static (static_argnums of jit)."
         )
 
     def _integer(self, use: str) -> int:

@@ -23,6 +23,7 @@ from covector.core.sharding.shardings import (
     SingleDeviceSharding,
 )
 from covector.core.sharding.spec import PartitionSpec
+from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import ExportError, TreeMismatch, TypeMismatch
 from covector.export.deserialization import read_types
@@ -180,9 +181,10 @@ class Loaded(NamedTuple):
                 t.dtype,
             ):
                 name = argument_path(in_tree, i)
+                given = f"a traced {x.type}" if isinstance(x, Tracer) else repr(x)
                 raise TypeMismatch(
                     f"the compiled {self.who} takes {t} as {name}, with its values, "
-                    f"but got {x!r}."
+                    f"but got {given}."
                 )
         everything: list[Any] = [*self.captured, *arguments]
         pairs = zip([everything[i] for i in self.kept], self.in_shardings, strict=True)

@@ -137,9 +137,11 @@ def _check_product(who: str, x: ArrayType, y: ArrayType) -> None:
     last = y.shape[max(y.ndim - 2, 0)]
     if x.shape[-1] != last:
         raise TypeMismatch(
-            f"{who} of {x} and {y} sums over the last axis of the first, of length "
-            f"{x.shape[-1]}, and the {'last but one' if y.ndim > 1 else 'only'} of the "
-            f"second, of length {last}: they must be the same."
+            f"{who} of {x} and {y}: the axes that it sums over have lengths "
+            f"{x.shape[-1]} and {last}. They must be equal: the last axis of the "
+            f"first, and the {'last but one' if y.ndim > 1 else 'only one'} of the "
+            "second.",
+            page="shapes",
         )
     pairs = zip(x.shape[-3::-1], y.shape[-3::-1], strict=False)
     if any([m != n and 1 not in (m, n) for m, n in pairs]):

@@ -350,7 +350,8 @@ def broadcast_shapes(who: str, types: Sequence[ArrayType]) -> Shape:
         raise TypeMismatch(
             f"{who} got incompatible shapes for broadcasting: {show_types(types)}. "
             "Seen from the right, each axis needs one length, or 1. Reshape one of "
-            "them, for instance with x[:, None]."
+            "them, for instance with x[:, None].",
+            page="shapes",
         ) from None
 
 

@@ -18,7 +18,11 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-from covector.errors import DistributedError, PeerLost
+from covector.errors import (
+    DistributedError,
+    PeerLost,
+    words_of,
+)
 
 #: between attempts to reach the coordinator
 _PAUSE = 0.05
@@ -73,7 +77,9 @@ def accept_all(mine: Hello, at: Address, seconds: float) -> dict[int, socket.soc
             _wait_for_all(listener, mine, here, time.monotonic() + seconds)
         except (DistributedError, KeyboardInterrupt) as error:
             for connection in here.values():
-                _send(connection, error=str(error), lost=isinstance(error, PeerLost))
+                _send(
+                    connection, error=words_of(error), lost=isinstance(error, PeerLost)
+                )
                 connection.close()
             raise
     return here
@@ -187,7 +193,7 @@ def resolve(mine: Hello, at: Address, seconds: float) -> None:
             try:
                 socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM)
             except OSError as error:
-                problem[0] = str(error)
+                problem[0] = words_of(error)
                 time.sleep(_PAUSE)
             else:
                 known.set()

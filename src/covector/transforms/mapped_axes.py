@@ -183,10 +183,12 @@ def _sizes_differ(
         for i, n in sizes.items()
         if n != common
     )
+    transform, _, fun = who.partition(" of ")
     source = "axis_size is" if given is not None else "the others have"
     return AxisError(
-        f"{who}: the mapped axes must have one size, but {shown}, where {source} "
-        f"{common}."
+        f"{transform} got inconsistent sizes for array axes to be mapped: {shown}, "
+        f"where {source} {common}. The function is {fun}.",
+        page="mapped-axes",
     )
 
 

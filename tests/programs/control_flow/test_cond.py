@@ -323,7 +323,7 @@ WORDS = {
     "dtypes": Case(
         lambda: cond(True, lambda: {"a": ONES}, lambda: {"a": ONES.astype("int32")}),
         errors.TypeMismatch,
-        r"must have one type, but the dtypes at \['a'\] differ: f32\[3\] in true_fun "
+        r"must have the same types, but the dtypes at \['a'\] differ: f32\[3\] in true_fun "
         r"and "
         r"i32\[3\] in false_fun. Convert one of them with .astype.",
     ),
@@ -335,7 +335,7 @@ WORDS = {
     "structures": Case(
         lambda: cond(True, lambda: {"a": 1}, lambda: (1, 2)),
         errors.TreeMismatch,
-        "must have one structure, but that of true_fun is a dict with keys .* where "
+        "must have the same pytree structure, but that of true_fun is a dict with keys .* where "
         "that of "
         "false_fun is a tuple of 2",
     ),

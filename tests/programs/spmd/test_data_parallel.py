@@ -235,8 +235,9 @@ def test_words():
         "sum of the weights."
     )
     uneven = {"x": X, "y": Y[:4]}
-    assert "the mapped axes must have one size, but argument 1['y'] is f32[4,2]" in (
-        words(errors.AxisError, over, PARAMS, uneven)
+    assert (
+        "inconsistent sizes for array axes to be mapped: argument 1['y'] is f32[4,2]"
+        in (words(errors.AxisError, over, PARAMS, uneven))
     )
     assert words(errors.AxisError, over, PARAMS, {"x": X, "y": 1.0}) == (
         f"{WHERE}: argument 1['y'] is f32[], which has no axis along which a batch "

@@ -364,8 +364,9 @@ def test_more_entries_than_devices():
 
 def test_sizes_that_differ():
     assert words(cv.pmap(double), X, y=X[:2], error=errors.AxisError) == (
-        f"{WHERE}: the mapped axes must have one size, but keyword argument y is "
-        "f32[2,3], mapped over axis 0 of size 2, where the others have 4."
+        "pmap got inconsistent sizes for array axes to be mapped: keyword argument y "
+        "is f32[2,3], mapped over axis 0 of size 2, where the others have 4. The function "
+        f"is {WHERE.removeprefix('pmap of ')}."
     )
     assert "axis_size is 3" in words(
         cv.pmap(double, axis_size=3), X, error=errors.AxisError

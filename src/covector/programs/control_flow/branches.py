@@ -123,9 +123,11 @@ def _common_tree(who: str, names: Sequence[str], trees: Sequence[Any]) -> Any:
             difference = tree.describe_difference(
                 first, other, (f"that of {names[0]}", f"that of {name}")
             )
+            transform, _, branches = who.partition(" of ")
             raise TreeMismatch(
-                f"{who}: the results of all branches must have one structure, but "
-                f"{difference}."
+                f"{transform} branch outputs must have the same pytree structure, but "
+                f"{difference}. The branches are {branches}.",
+                page="branch-outputs",
             )
     return first
 
@@ -150,9 +152,12 @@ def _common_type(
         f"{types[b]} in {names[b]}{made_at(jaxprs[b], jaxprs[b].outputs[k])}"
         for b in (i, j)
     )
+    transform, _, branches = who.partition(" of ")
     raise TypeMismatch(
-        f"{who}: the results of all branches must have one type, but the {kind}"
-        f"{' at ' + path if path else ''} differ: {both}. {way}."
+        f"{transform} branch outputs must have the same types, but the {kind}"
+        f"{' at ' + path if path else ''} differ: {both}. {way}. The branches are "
+        f"{branches}.",
+        page="branch-outputs",
     )
 
 

@@ -16,7 +16,12 @@ from covector.core.promotion import promote
 from covector.core.references import Ref, write_back
 from covector.core.staging import Staged, stage
 from covector.core.types import INVARIANT, ArrayType
-from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
+from covector.errors import (
+    TreeMismatch,
+    TypeMismatch,
+    TypePromotionError,
+    words_of,
+)
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
 from covector.tree.registry import PyTreeDef
@@ -107,10 +112,11 @@ def _join(jaxpr: Jaxpr, k: int, now: ArrayType, carry: Carry) -> ArrayType:
         try:
             return joined_type([now, back])
         except TypePromotionError as error:
-            reason = str(error)
+            reason = words_of(error)
     raise TypeMismatch(
         f"{carry.who}: the carry{carry.path(k)} starts as {carry.types[k]} but comes "
-        f"back from a step as {back}{made_at(jaxpr, atom)}. {reason}"
+        f"back from a step as {back}{made_at(jaxpr, atom)}. {reason}",
+        page="loop-carry",
     )
 
 
@@ -145,6 +151,6 @@ def check_structure(who: str, wanted: Any, value: Any) -> None:
             wanted, value, ("the initial carry", "what comes back")
         )
         raise TreeMismatch(
-            f"{who}: a carry must come back from a step with its structure, but "
-            f"{difference}."
+            f"{who} returns a carry of another structure than it got: {difference}.",
+            page="loop-carry",
         )

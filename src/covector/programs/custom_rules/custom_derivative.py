@@ -26,7 +26,13 @@ from covector.core.masks import merge, present, scatter, select
 from covector.core.source import take_names
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
+from covector.errors import (
+    DTypeError,
+    NotDifferentiable,
+    TreeMismatch,
+    TypeMismatch,
+    words_of,
+)
 from covector.programs.custom_rules.captured_tracers import (
     SubstitutionTrace,
     call_with_captured,
@@ -219,8 +225,8 @@ def _operands(leaves: Sequence[Any], who: str) -> list[Array]:
         return arrays(leaves, who)
     except DTypeError as error:
         raise DTypeError(
-            f"{error} If it is not to be differentiated, name the argument in "
-            "nondiff_argnums or nondiff_argnames."
+            f"{words_of(error)} If it is not to be differentiated, name the argument "
+            "in nondiff_argnums or nondiff_argnames."
         ) from None
 
 

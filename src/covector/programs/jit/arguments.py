@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector import tree
+from covector.core.array import ConcreteArray
 from covector.core.convert import (
     PYTHON_NUMBERS,
     ShapeDtypeStruct,
@@ -23,6 +24,8 @@ from covector.core.flat import (
     argument_names,
     argument_numbers,
     argument_path,
+    if_of_arrays,
+    page_of_class,
     with_fixed,
 )
 from covector.core.references import Ref
@@ -102,10 +105,10 @@ def as_argument(leaf: Any, i: int, in_tree: PyTreeDef, who: str) -> Any:
             raise
         raise StaticArgumentError(
             f"{who} needs arrays and numbers, but {where} is {leaf!r} of type "
-            f"{type(leaf).__name__}. If arrays are inside, make the class a pytree: "
-            "covector.tree_util.register_dataclass. Otherwise mark the argument static "
-            "(static_argnums or static_argnames), or keep it out of the jitted "
-            "function with functools.partial."
+            f"{type(leaf).__name__}. {if_of_arrays(leaf)}Mark what is no array as "
+            "static (static_argnums or static_argnames), or keep it out of the jitted "
+            "function with functools.partial.",
+            page=page_of_class(leaf),
         ) from error
 
 
@@ -142,16 +145,17 @@ def check_statics(statics: tuple, who: str) -> None:
         if isinstance(value, Tracer):
             raise StaticArgumentError(
                 f"{who}: the static argument {name!r} must be known, but it is a "
-                f"traced value of type {value.type}. {value.origin()} Make it "
-                "static there as well, or do not make it static here."
+                f"traced {value.type}. {value.origin()} Make it static "
+                "there as well, or do not make it static here."
             )
         try:
             hash(value)
         except TypeError:
+            shown = value.type if isinstance(value, ConcreteArray) else repr(value)
             raise StaticArgumentError(
-                f"{who}: the static argument {name!r} must be hashable, since the "
-                f"compiled program is found by its value, but got {value!r} of "
-                f"type {type(value).__name__}. Use a tuple for a list, a frozen "
+                f"{who}: the static argument {name!r} must be hashable, but got "
+                f"{shown} of type {type(value).__name__}. The compiled program is "
+                "found by its value. Use a tuple for a list, a frozen "
                 "dataclass for a mapping; or do not make it static."
             ) from None
 

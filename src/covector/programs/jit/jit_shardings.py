@@ -27,6 +27,7 @@ from covector.errors import (
     DeviceError,
     DeviceMismatch,
     ShardingError,
+    words_of,
 )
 from covector.lowering.placement import Meshes, MeshPlacement, Placement, on_mesh
 from covector.operations.placement import ShardingConstraint
@@ -254,5 +255,6 @@ def _checked(
             try:
                 sharding.shard_shape(types[i].shape)
             except ShardingError as error:
-                raise ShardingError(f"{who} of {name(i)}: {error}") from None
+                what = f"{who} of {name(i)}"
+                raise ShardingError(f"{what}: {words_of(error)}") from None
     return tuple(found)

@@ -21,7 +21,11 @@ from covector.core.source import function_name, take_names
 from covector.core.staging import StagedTracer
 from covector.core.trace import current
 from covector.core.varying import pvary_like
-from covector.errors import ShardingError, did_you_mean
+from covector.errors import (
+    ShardingError,
+    did_you_mean,
+    words_of,
+)
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.spmd.manual import ManualAxes, local_type, surrounding
 from covector.programs.spmd.shard_map import shard_program
@@ -241,14 +245,15 @@ class ShardMapped:
         try:
             NamedSharding(manual.mesh, spec).shard_shape(type.shape)
         except ShardingError as error:
-            raise ShardingError(f"{where}, of type {type}: {error}") from None
+            what = f"{where}, of type {type}"
+            raise ShardingError(f"{what}: {words_of(error)}") from None
 
     def _check_names(self, spec: Any, manual: ManualAxes, where: str) -> None:
         """Raise where a spec names axes that are not mapped here."""
         try:
             NamedSharding(manual.mesh, spec)
         except ShardingError as error:
-            raise ShardingError(f"{where}: {error}") from None
+            raise ShardingError(f"{where}: {words_of(error)}") from None
         free = [n for n in spec.names() if n not in manual.axes]
         if free:
             raise ShardingError(
