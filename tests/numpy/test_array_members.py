@@ -250,7 +250,7 @@ def test_what_only_values_have_is_refused_in_words_under_jit():
         cv.jit(asks)(X)
     words = str(caught.value)
     assert "`block_until_ready` is of arrays that have their values" in words
-    assert "traced value of type f32[2,3]" in words
+    assert "but got a traced f32[2,3]" in words
 
 
 class Wrapped:

@@ -365,8 +365,8 @@ def test_more_entries_than_devices():
 def test_sizes_that_differ():
     assert words(cv.pmap(double), X, y=X[:2], error=errors.AxisError) == (
         "pmap got inconsistent sizes for array axes to be mapped: keyword argument y "
-        "is f32[2,3], mapped over axis 0 of size 2, where the others have 4. The function "
-        f"is {WHERE.removeprefix('pmap of ')}."
+        "is f32[2,3], mapped over axis 0 of size 2, where the others have 4. The "
+        f"function is {WHERE.removeprefix('pmap of ')}."
     )
     assert "axis_size is 3" in words(
         cv.pmap(double, axis_size=3), X, error=errors.AxisError
