@@ -31,7 +31,7 @@ def test_a_function_of_trees_becomes_one_of_leaves_and_says_the_tree_of_its_resu
     closed = make_jaxpr(flat.call_wrapped)(*leaves)
     assert [e.primitive.name for e in closed.eqns] == ["add", "mul"]
     assert tree.unflatten(out_tree(), [1, 2]) == {"scaled": 1, "sum": 2}
-    assert (info.traced_for, info.func_name) == ("test", f.__qualname__)
+    assert (info.traced_for, info.func_name) == ("test", f.__name__)
 
     leaves, in_tree = tree.flatten(((1, 2),))
     flat, out_tree = flatten_fun_nokwargs(wrap_init(lambda p: [p[1], p[0]]), in_tree)

@@ -81,7 +81,7 @@ def test_other_arguments_are_refused():
         loaded(X, k=2.0)
     with pytest.raises(TypeMismatch, match=r"takes f32\[4\] as argument 0"):
         loaded(X[:2], X, k=2.0)
-    with pytest.raises(TypeMismatch, match="with its values, but got a traced array"):
+    with pytest.raises(TypeMismatch, match="with its values, but got a traced f32"):
         cv.jit(lambda x: loaded(x, X, k=2.0))(X)
 
 

@@ -17,7 +17,10 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
-from covector.errors import DeviceError
+from covector.errors import CovectorError, DeviceError
+
+# The words of messages are compared, not the lines they are laid out in.
+CovectorError.plain = True
 
 _PATIENCE = 30
 

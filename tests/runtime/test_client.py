@@ -12,9 +12,10 @@ from tests.runtime.programs import output_of, run_python
 IMPORTS = "from covector.runtime import client, buffers, executable\n"
 
 
-def last_line(done: subprocess.CompletedProcess[str]) -> str:
+def failure(done: subprocess.CompletedProcess[str]) -> str:
+    """What a program that failed printed, on one line."""
     assert done.returncode != 0, done.stdout
-    return done.stderr.strip().splitlines()[-1]
+    return " ".join(done.stderr.split())
 
 
 def test_importing_creates_no_client_and_does_not_import_jax():
@@ -82,7 +83,7 @@ def test_covector_platforms_goes_before_jax_platforms():
 
 def test_an_unknown_platform_in_the_environment_names_the_variable():
     done = run_python(IMPORTS + "client.devices()", JAX_PLATFORMS="cpu,tpu")
-    assert "JAX_PLATFORMS must be cpu, gpu, or gpu,cpu, but is 'cpu,tpu'" in last_line(
+    assert "JAX_PLATFORMS must be cpu, gpu, or gpu,cpu, but is 'cpu,tpu'" in failure(
         done
     )
 
@@ -90,7 +91,7 @@ def test_an_unknown_platform_in_the_environment_names_the_variable():
 def test_a_chosen_gpu_that_is_not_there_is_an_error_not_the_cpu():
     code = "from covector.runtime import client, plugins\n"
     code += "plugins.found_plugins = lambda: ()\nclient.devices()"
-    message = last_line(run_python(code, COVECTOR_PLATFORMS="cuda"))
+    message = failure(run_python(code, COVECTOR_PLATFORMS="cuda"))
     assert "Backend 'gpu' failed to initialize" in message
     assert "pip install 'covector[cuda13]'" in message
 
@@ -117,7 +118,7 @@ def test_set_cpu_devices_works_before_the_first_client_and_again_with_that_numbe
 
 def test_set_cpu_devices_too_late_says_what_to_do():
     done = run_python(IMPORTS + "client.devices('cpu'); client.set_cpu_devices(4)")
-    message = last_line(done)
+    message = failure(done)
     assert "DeviceError: set_cpu_devices(4) comes too late" in message
     assert "already in use as 1 device(s)" in message
     assert "COVECTOR_NUM_CPU_DEVICES=4" in message
@@ -128,8 +129,8 @@ def test_an_impossible_number_of_cpu_devices_is_refused():
         client.set_cpu_devices(0)
     done = run_python(IMPORTS + "client.devices()", COVECTOR_NUM_CPU_DEVICES="two")
     words = "COVECTOR_NUM_CPU_DEVICES must be a whole number from 1 to 4096, but is "
-    assert words in last_line(done)
-    assert "'two'" in last_line(done)
+    assert words in failure(done)
+    assert "'two'" in failure(done)
 
 
 def test_local_devices_are_those_of_a_process_and_a_backend():
