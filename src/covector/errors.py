@@ -147,7 +147,8 @@ def _in_lines(text: str) -> list[str]:
         clauses = _CLAUSE.finditer(text[: WIDTH + 1])
         ends = [end for found in clauses if (end := found.start()) > WIDTH // 2][-1:]
     first = text[: ends[0]] if ends else textwrap.wrap(text, WIDTH, **_WHOLE_WORDS)[0]
-    lines = [first, *textwrap.wrap(text[len(first) :], WIDTH, **_WHOLE_WORDS)]
+    rest = text[len(first) :].lstrip()
+    lines = [first, *textwrap.wrap(rest, WIDTH, **_WHOLE_WORDS)]
     return [line.replace("\0", " ") for line in lines]
 
 

@@ -10,15 +10,19 @@ import importlib
 import io
 import json
 import linecache
+import os
 import sys
 from pathlib import Path
 
 from tests.anomalies.mistakes import IMPORTS, MISTAKES
 
 
-def printed(program: str, folder: Path) -> str:
-    """What a terminal shows of a program that fails; its file by its name."""
-    file = folder / "train.py"
+def printed(program: str) -> str:
+    """What a terminal shows of a program that fails.
+
+    Its file is relative: messages are laid out in lines, whatever the folder is.
+    """
+    file = Path("train.py")
     file.write_text(IMPORTS + program, encoding="utf-8")
     linecache.clearcache()
     shown = io.StringIO()
@@ -28,11 +32,11 @@ def printed(program: str, folder: Path) -> str:
         except Exception as error:  # noqa: BLE001  as at the end of a process
             link = error.__traceback__.tb_next  # without this frame
             sys.excepthook(type(error), error.with_traceback(link), link)
-    return shown.getvalue().replace(f"{folder}/", "")
+    return shown.getvalue()
 
 
 if __name__ == "__main__":
     importlib.import_module("covector.compat.jax")  # for programs that import jax
-    where = Path(sys.argv[1])
-    shown = {name: printed(text, where) for name, text in MISTAKES.items()}
+    os.chdir(sys.argv[1])
+    shown = {name: printed(text) for name, text in MISTAKES.items()}
     sys.stdout.write(json.dumps(shown))
