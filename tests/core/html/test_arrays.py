@@ -123,7 +123,7 @@ def test_a_tracer_shows_its_type_and_its_origin():
         return x
 
     f(cnp.ones(3))
-    assert read(shown[0]).text == "StagedTracer(f32[3])It is an argument of f."
+    assert read(shown[0]).text == "Tracer(f32[3])It is an argument of f."
 
 
 def test_text_is_escaped():

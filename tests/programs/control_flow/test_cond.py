@@ -323,9 +323,8 @@ WORDS = {
     "dtypes": Case(
         lambda: cond(True, lambda: {"a": ONES}, lambda: {"a": ONES.astype("int32")}),
         errors.TypeMismatch,
-        r"must have the same types, but the dtypes at \['a'\] differ: f32\[3\] in true_fun "
-        r"and "
-        r"i32\[3\] in false_fun. Convert one of them with .astype.",
+        r"must have the same types, but the dtypes at \['a'\] differ: f32\[3\] in "
+        r"true_fun and i32\[3\] in false_fun. Convert one of them with .astype.",
     ),
     "shapes": Case(
         lambda: cond(True, lambda: 1.0, lambda: ONES),
@@ -335,9 +334,8 @@ WORDS = {
     "structures": Case(
         lambda: cond(True, lambda: {"a": 1}, lambda: (1, 2)),
         errors.TreeMismatch,
-        "must have the same pytree structure, but that of true_fun is a dict with keys .* where "
-        "that of "
-        "false_fun is a tuple of 2",
+        "must have the same pytree structure, but that of true_fun is a dict with "
+        "keys .* where that of false_fun is a tuple of 2",
     ),
     "operands twice": Case(
         lambda: cond(True, lambda x: x, lambda x: x, 1, operand=2),

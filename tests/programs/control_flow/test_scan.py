@@ -498,7 +498,7 @@ WORDS = {
         "unroll must not be negative, but is -2",
     ),
     "no function": Case(
-        lambda: scan(3, 0, XS), TypeError, "needs a function for f, but got 3 of type int"
+        lambda: scan(3, 0, XS), TypeError, "a function for f, but got 3 of type int"
     ),
     "a string among xs": Case(
         lambda: scan(lambda c, x: (c, x), 0, (XS, "a")),
