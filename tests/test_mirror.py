@@ -18,6 +18,7 @@ OF_NO_ROOM = {
     "public",
     "random_programs",
     "typing",
+    "users",
 }
 #: modules of these rooms that another file than their own tests
 ELSEWHERE = {

@@ -7,7 +7,7 @@ import pytest
 
 from covector.errors import SettingError, SettingWarning
 from covector.variables import VARIABLES, check
-from tests.runtime.programs import SRC, run_python
+from tests.runtime.programs import SRC, output_of, run_python
 
 PAGE = SRC.parent / "docs" / "environment-variables.md"
 GARBAGE = {
@@ -75,3 +75,12 @@ def test_a_process_hears_of_it_when_it_imports_covector():
     done = run_python("import covector", COVECTOR_ASYNC_CPU="maybe")
     assert done.returncode == 1
     assert "SettingError: COVECTOR_ASYNC_CPU must be one of false, true" in done.stderr
+
+
+def test_variables_of_the_field_count_only_where_covector_is_the_jax_of_a_program():
+    show = "print(cnp.arange(3.0).dtype, covector.config.debug_nans)"
+    theirs = {"JAX_ENABLE_X64": "1", "JAX_DEBUG_NANS": "true"}
+    alone = f"import covector; import covector.numpy as cnp; {show}"
+    assert output_of(alone, **theirs) == "float32 False"
+    dropin = f"import covector.compat.jax; import jax.numpy as cnp, covector; {show}"
+    assert output_of(dropin, **theirs) == "float64 True"
