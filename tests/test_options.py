@@ -181,12 +181,12 @@ def test_a_block_holds_for_its_thread_only():
     def wide():
         with cv.enable_x64():
             inside.set()
-            checked.wait(10)
+            checked.wait(60)
             seen["wide"] = f(1.0).dtype.name
 
     thread = threading.Thread(target=wide)
     thread.start()
-    inside.wait(10)
+    assert inside.wait(60)
     seen["narrow"] = f(1.0).dtype.name
     checked.set()
     thread.join()

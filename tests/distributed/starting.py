@@ -3,7 +3,11 @@
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 PROGRAMS = Path(__file__).parent / "programs.py"
 SOURCES = Path(__file__).parents[2] / "src"
@@ -11,7 +15,9 @@ LAUNCH = (
     "import sys; from covector.cli.main import main; sys.exit(main(sys.argv[1:]))",
     "launch",
 )
-PATIENCE = 60
+#: seconds until a test gives up on what ends by itself: far more than it takes on a
+#: machine that is busy, and less than programs here would sleep or wait for a peer
+PATIENCE = 240
 
 
 def environment(devices: int = 1, **variables: str) -> dict[str, str]:
@@ -45,6 +51,19 @@ def launch(
         timeout=PATIENCE,
         check=False,
     )
+
+
+@contextmanager
+def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A process that is killed at the end, or after PATIENCE; its pipes are closed."""
+    with subprocess.Popen(command, text=True, **options) as started:
+        watch = threading.Timer(PATIENCE, started.kill)
+        watch.start()
+        try:
+            yield started
+        finally:
+            watch.cancel()
+            started.kill()
 
 
 def output(done: subprocess.CompletedProcess[str], rank: int) -> str:

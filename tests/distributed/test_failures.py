@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
@@ -14,18 +15,20 @@ from covector.errors import PeerLost
 from covector.runtime import rendezvous
 from covector.runtime.watchdog import EXIT_CODE
 from tests.distributed.starting import (
-    PATIENCE,
     PROGRAMS,
     environment,
     launch,
     output,
+    running,
 )
 
 SOON = {"COVECTOR_PEER_TIMEOUT": "3"}
+#: where what is wrong is noticed at once, however busy the machine is meanwhile
+AT_LAST = {"COVECTOR_PEER_TIMEOUT": "200"}
 
 
 def test_processes_that_trace_different_programs_all_raise_with_the_line():
-    done = launch(2, "mismatch", **SOON)
+    done = launch(2, "mismatch", **AT_LAST)
     assert done.returncode == 1
     for rank in (0, 1):
         words = output(done, rank)
@@ -41,8 +44,8 @@ def test_processes_that_trace_different_programs_all_raise_with_the_line():
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_process_that_is_killed_ends_the_others_in_words(rank):
     begin = time.monotonic()
-    done = launch(2, "killed", rank, **SOON)
-    assert time.monotonic() - begin < 20
+    done = launch(2, "killed", rank, **AT_LAST)
+    assert time.monotonic() - begin < 150
     assert done.returncode == 128 + signal.SIGKILL
     words = output(done, 1 - rank)
     assert (
@@ -54,7 +57,7 @@ def test_a_process_that_is_killed_ends_the_others_in_words(rank):
 
 
 def test_a_killed_process_is_not_told_to_have_run_nothing():
-    words = output(launch(2, "killed_soon", **SOON), 0)
+    words = output(launch(2, "killed_soon", **AT_LAST), 0)
     assert "process 1 (gone), as it said" in words
     assert "had run nothing" not in words
 
@@ -107,7 +110,7 @@ def test_a_process_that_does_not_come_to_a_new_program_is_an_error(waiting):
 
 
 def test_what_one_process_raised_is_told_to_the_others():
-    done = launch(2, "failed", **SOON)
+    done = launch(2, "failed", **AT_LAST)
     assert "ArgumentError: these data are no good" in output(done, 1)
     expected = "Process 1 of 2 is gone: it ended (ArgumentError: these data are no good"
     assert f"PeerLost: {expected}" in output(done, 0)
@@ -116,7 +119,7 @@ def test_what_one_process_raised_is_told_to_the_others():
 @pytest.mark.parametrize("calls", [2, 1000])
 def test_known_programs_in_another_order_are_noticed(calls):
     """Collectives of one size fit each other: nothing waits, and all is wrong."""
-    done = launch(2, "other_order", calls, **SOON)
+    done = launch(2, "other_order", calls, **AT_LAST)
     # Either may be the one who notices, and who tells the other.
     words = r"rocess \d has not run the programs that process \d has, in the same order"
     assert re.search(words, done.stderr)
@@ -133,16 +136,18 @@ def join(*calls, seconds=3):
         "import covector as cv\n"
         f"cv.distributed.initialize({{}}, initialization_timeout={seconds})\n"
     )
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", program.format(call)],
-            env=environment(),
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for call in calls
-    ]
-    return [process.communicate(timeout=PATIENCE)[1] for process in started]
+    with ExitStack() as all_of_them:
+        started = [
+            all_of_them.enter_context(
+                running(
+                    [sys.executable, "-c", program.format(call)],
+                    env=environment(),
+                    stderr=subprocess.PIPE,
+                )
+            )
+            for call in calls
+        ]
+        return [process.communicate()[1] for process in started]
 
 
 def port():
@@ -160,17 +165,9 @@ def test_a_coordinator_that_is_not_there_is_an_error_within_the_time():
 def test_a_coordinator_that_cannot_be_resolved_is_told_within_seconds(rank):
     call = f"'no-such-host.invalid:{port()}', 2, {rank}"
     program = f"import covector as cv\ncv.distributed.initialize({call})"
-    started = subprocess.Popen(
-        [sys.executable, "-c", program],
-        env=environment(),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
+    command = [sys.executable, "-c", program]
+    with running(command, env=environment(), stderr=subprocess.PIPE) as started:
         words = started.stderr.readline()
-    finally:
-        started.kill()
-        started.communicate()
     assert words.startswith(
         f"covector: process {rank} cannot resolve the coordinator's name "
         "'no-such-host.invalid' ("
@@ -211,14 +208,14 @@ def test_a_process_that_was_not_started_is_named():
 
 def test_two_processes_of_one_number_are_told():
     address = f"'127.0.0.1:{port() + 2}'"
-    found = join(f"{address}, 3, 0", f"{address}, 3, 1", f"{address}, 3, 1")
-    for words in found:
+    calls = f"{address}, 3, 0", f"{address}, 3, 1", f"{address}, 3, 1"
+    for words in join(*calls, seconds=200):
         assert "two processes were started with process_id=1; each of the 3" in words
 
 
 def test_processes_that_count_differently_are_told():
     address = f"'127.0.0.1:{port() + 3}'"
-    for words in join(f"{address}, 3, 0", f"{address}, 2, 1"):
+    for words in join(f"{address}, 3, 0", f"{address}, 2, 1", seconds=200):
         assert (
             "process 1 was started with num_processes=2, but process 0 with 3" in words
         )

@@ -10,7 +10,14 @@ import pytest
 
 from covector.cli.launch import environment as environment_of
 from covector.cli.main import main
-from tests.distributed.starting import PATIENCE, command, environment, launch, output
+from tests.distributed.starting import (
+    PATIENCE,
+    command,
+    environment,
+    launch,
+    output,
+    running,
+)
 
 
 def test_every_process_gets_the_arguments_and_a_prefix():
@@ -23,9 +30,7 @@ def test_every_process_gets_the_arguments_and_a_prefix():
 
 
 def test_one_that_fails_ends_all_and_its_last_lines_are_shown():
-    begin = time.monotonic()
-    done = launch(3, "printing")
-    assert time.monotonic() - begin < 20
+    done = launch(3, "printing")  # the others would sleep on
     assert done.returncode == 3
     assert output(done, 0) == "a line of its own"
     words = "covector launch: process 1 ended with exit code 3. Ending processes 0, 2."
@@ -39,44 +44,72 @@ def test_one_that_fails_ends_all_and_its_last_lines_are_shown():
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_all(number):
-    started = subprocess.Popen(
+    with running(
         command(2, "sleeping"),
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
         # A shell that runs the tests in the background has interrupts ignored.
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509
-    )
-    assert started.stdout is not None
-    for _ in range(2):
-        assert "] a line of its own" in started.stdout.readline()
-    begin = time.monotonic()
-    started.send_signal(number)
-    _, errors = started.communicate(timeout=PATIENCE)
-    # That the outputs were closed says that no process is left.
-    assert time.monotonic() - begin < 10
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    ) as started:
+        children = sleeping(started)
+        started.send_signal(number)
+        _, errors = started.communicate()
+    wait_for_end(children)
     assert started.returncode == 128 + number
     assert "Traceback" not in errors
 
 
+def test_an_interrupt_while_processes_are_started_ends_those_begun(
+    monkeypatch, capsys, tmp_path
+):
+    begun = []
+
+    def start(*arguments, **options):
+        if begun:
+            raise KeyboardInterrupt
+        begun.append(Popen(*arguments, **options))
+        return begun[0]
+
+    Popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    program = tmp_path / "sleeping.py"
+    program.write_text("import time; time.sleep(1000)")
+    assert main(["launch", "-n", "2", str(program)]) == 128 + signal.SIGINT
+    assert begun[0].returncode == -signal.SIGTERM
+    while not (begun[0].stdout.closed and begun[0].stderr.closed):
+        time.sleep(0.01)
+    assert "interrupted; ending all processes" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children")
 def test_a_launcher_that_is_killed_takes_its_processes_with_it():
-    started = subprocess.Popen(
-        command(2, "sleeping"), env=environment(), stdout=subprocess.PIPE, text=True
-    )
-    assert started.stdout is not None
+    with running(
+        command(2, "sleeping"), env=environment(), stdout=subprocess.PIPE
+    ) as started:
+        children = sleeping(started)
+    wait_for_end(children)
+
+
+def sleeping(started):
+    """The processes that a launcher has started, once each has begun to sleep."""
     for _ in range(2):
         assert "] a line of its own" in started.stdout.readline()
+    if sys.platform != "linux":
+        return []
     path = Path(f"/proc/{started.pid}/task/{started.pid}/children")
     children = [int(child) for child in path.read_text().split()]
     assert len(children) == 2
-    started.kill()
-    started.communicate(timeout=PATIENCE)
-    end = time.monotonic() + 10
-    while any(map(alive, children)) and time.monotonic() < end:
+    return children
+
+
+def wait_for_end(processes):
+    """Wait until none of them runs; they would sleep for longer than this waits."""
+    end = time.monotonic() + PATIENCE
+    while any(map(alive, processes)) and time.monotonic() < end:
         time.sleep(0.02)
-    assert [child for child in children if alive(child)] == []
+    assert [process for process in processes if alive(process)] == []
 
 
 def alive(process):

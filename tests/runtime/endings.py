@@ -22,7 +22,8 @@ from covector.errors import CovectorError, DeviceError
 # The words of messages are compared, not the lines they are laid out in.
 CovectorError.plain = True
 
-_PATIENCE = 30
+#: seconds after which a child is taken to hang, also on a busy machine
+_PATIENCE = 120
 
 
 def _compiling(n: int) -> None:

@@ -28,7 +28,7 @@ CovectorError.plain = True
 
 _THREADS = 8
 #: seconds after which a child is taken to hang
-_PATIENCE = 60
+_PATIENCE = 180
 _AT_ONCE = 2
 
 

@@ -66,8 +66,9 @@ def run(options: Namespace) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     module = ["-m"] if options.module else []
     command = [sys.executable, *module, options.program, *options.arguments]
-    launch = Launch(command, options.processes, port)
+    launch = Launch(options.processes)
     try:
+        launch.start(command, port)
         return launch.wait()
     except KeyboardInterrupt:
         print("covector launch: interrupted; ending all processes", file=sys.stderr)
@@ -120,16 +121,20 @@ def environment(
 class Launch:
     """Processes of one program, and their output."""
 
-    def __init__(self, command: list[str], size: int, port: int) -> None:
+    def __init__(self, size: int) -> None:
+        self.size = size
         self._printing = threading.Lock()
         self._last = [deque[str](maxlen=_SHOWN_LINES) for _ in range(size)]
         self.processes: list[subprocess.Popen[str]] = []
-        with_parent = _ending_with_parent()
         self._readers: list[list[threading.Thread]] = []
-        for rank in range(size):
+
+    def start(self, command: list[str], port: int) -> None:
+        """Start the processes. Where this is interrupted, ``end`` ends those begun."""
+        with_parent = _ending_with_parent()
+        for rank in range(self.size):
             process = subprocess.Popen(
                 command,
-                env=environment(os.environ, rank, size, port),
+                env=environment(os.environ, rank, self.size, port),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -150,13 +155,14 @@ class Launch:
 
     def _reader(self, rank: int, source: IO[str], to: IO[str]) -> threading.Thread:
         def read() -> None:
-            for line in source:
-                if line.startswith(_NOISE):
-                    continue
-                text = line.rstrip("\n")
-                self._last[rank].append(text)
-                with self._printing:
-                    print(f"[{rank}] {text}", file=to, flush=True)
+            with source:
+                for line in source:
+                    if line.startswith(_NOISE):
+                        continue
+                    text = line.rstrip("\n")
+                    self._last[rank].append(text)
+                    with self._printing:
+                        print(f"[{rank}] {text}", file=to, flush=True)
 
         thread = threading.Thread(target=read, daemon=True)
         thread.start()

@@ -4,6 +4,7 @@ import base64
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -28,7 +29,7 @@ OF_THE_PAGE = {
     STRONG: "var(--accent)",
     OTHER: "var(--other)",
 }
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "",
     "font.size": 11,

@@ -491,7 +491,7 @@ def test_a_callback_may_use_covector(wrapper):
     f = WRAPPERS[wrapper](lambda x: 1 + cv.pure_callback(with_covector, x, x))
     thread = threading.Thread(target=lambda: out.append(f(cnp.array(X))), daemon=True)
     thread.start()
-    thread.join(60)
+    thread.join(240)
     assert out, "a deadlock"
     np.testing.assert_array_equal(out[0], np.ones(3))
 
@@ -544,7 +544,7 @@ def test_on_threads_of_the_runtime_order_and_failures_are_kept():
         env={"COVECTOR_ASYNC_CPU": "1", "PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.stdout == "good\n", done.stderr
