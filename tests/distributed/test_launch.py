@@ -11,6 +11,7 @@ import pytest
 from covector.cli.launch import environment as environment_of
 from covector.cli.main import main
 from tests.distributed.starting import (
+    LAUNCH,
     PATIENCE,
     command,
     environment,
@@ -58,6 +59,21 @@ def test_an_interrupt_ends_all(number):
     wait_for_end(children)
     assert started.returncode == 128 + number
     assert "Traceback" not in errors
+
+
+def test_a_pipe_that_is_closed_early_ends_all_in_silence(tmp_path):
+    program = tmp_path / "printing.py"
+    program.write_text("while True: print('a line')")
+    with running(
+        [sys.executable, "-c", *LAUNCH, "-n", "2", str(program)],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as started:
+        assert "a line" in started.stdout.readline()
+        started.stdout.close()
+        assert started.stderr.read() == ""
+    assert started.returncode == 141
 
 
 def test_an_interrupt_while_processes_are_started_ends_those_begun(

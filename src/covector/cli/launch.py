@@ -124,6 +124,8 @@ class Launch:
     def __init__(self, size: int) -> None:
         self.size = size
         self._printing = threading.Lock()
+        #: whether the reader of our output wants no more of it
+        self._is_unread = False
         self._last = [deque[str](maxlen=_SHOWN_LINES) for _ in range(size)]
         self.processes: list[subprocess.Popen[str]] = []
         self._readers: list[list[threading.Thread]] = []
@@ -161,20 +163,29 @@ class Launch:
                         continue
                     text = line.rstrip("\n")
                     self._last[rank].append(text)
-                    with self._printing:
-                        print(f"[{rank}] {text}", file=to, flush=True)
+                    try:
+                        with self._printing:
+                            print(f"[{rank}] {text}", file=to, flush=True)
+                    except BrokenPipeError:
+                        # Reading goes on: who writes must not wait until it is ended.
+                        self._is_unread = True
 
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
         return thread
 
     def wait(self) -> int:
-        """Wait until all have ended well, or one has not; the exit code."""
+        """Wait until all have ended well, or one has not; the exit code.
+
+        Raises BrokenPipeError where nobody reads what they print.
+        """
         running = dict(enumerate(self.processes))
         while running:
             codes = {rank: p.poll() for rank, p in running.items()}
             running = {r: p for r, p in running.items() if codes[r] is None}
             failed = [r for r, code in codes.items() if code]
+            if self._is_unread:
+                raise BrokenPipeError
             if failed:
                 # Who waited for another one that failed has a code of its own.
                 rank = min(failed, key=lambda r: codes[r] == EXIT_CODE)
