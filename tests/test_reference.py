@@ -5,7 +5,16 @@ import inspect
 
 import pytest
 
-from website import contents, definitions, docstrings, entries, pages, signatures
+import covector
+from website import (
+    class_members,
+    contents,
+    definitions,
+    docstrings,
+    entries,
+    pages,
+    signatures,
+)
 from website.entries import entries as all_entries
 
 
@@ -161,3 +170,10 @@ def test_every_page_of_the_navigation_is_made():
     linked = [path for items in lists for item in items for path in item.values()]
     assert {*linked} == {page.path for page in contents.pages()}
     assert {*linked, pages.INDEX} <= {*made}
+
+
+def test_members_of_arrays_are_all_described():
+    members = class_members.of(covector.Array)
+    assert {n for n in dir(covector.Array) if n[0] != "_"} <= {*members}
+    assert members["cumsum"].signature.startswith("cumsum(\n    axis: int | None")
+    assert members["ndim"].signature == "Array.ndim: int"

@@ -56,6 +56,8 @@ def definition(module: str, name: str) -> Definition | None:
     statements = _statements(module)
     if name in statements:
         found = statements[name]
+        if isinstance(found, ast.Assign) and isinstance(found.value, ast.Name):
+            return definition(module, found.value.id)  # another name for it
         if not isinstance(found, ast.ImportFrom):
             return Definition(module, name, found)
         original = next(a.name for a in found.names if name in (a.asname, a.name))
@@ -63,7 +65,7 @@ def definition(module: str, name: str) -> Definition | None:
             return Definition(module, name, found)
         return definition(str(found.module), original)
     home = _starred_names(module).get(name)
-    return home and definition(home, name)
+    return definition(home, name) if home else None
 
 
 def value(module: str, name: str) -> Any:

@@ -1,6 +1,7 @@
 """A public name as Markdown: its signature, its docstring, a link to its source."""
 
 import ast
+import builtins
 import enum
 import functools
 import inspect
@@ -9,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from website import docstrings, signatures
+from covector import errors
+from website import class_members, docstrings, signatures
 from website.contents import Page, pages
 from website.definitions import Definition, definition, value
 
@@ -37,7 +39,7 @@ class Entry:
     @property
     def definition(self) -> Definition:
         """Where it is defined."""
-        found = definition(self.module, self.name)
+        found = definition(self.original.module, self.original.name)
         assert found is not None, f"the sources do not tell where {self.path} is from"
         return found
 
@@ -102,7 +104,7 @@ def markdown(entry: Entry) -> str:
     parts = [f"## {docstrings.inline(entry.name)} {{ #{entry.path} }}"]
     page, found = entry.page.path, entry.definition
     shown = signatures.signature(found, entry.name, entry.value)
-    parts.append(_signature(shown or _stated(entry)))
+    parts.append(signatures.block(shown or _stated(entry)))
     source = f"{relative(page, source_page(found.module))}#{_line(found)}"
     parts.append(f"[source]({source}){{ .source title='{found.module}' }}")
     original = entry.original
@@ -110,9 +112,7 @@ def markdown(entry: Entry) -> str:
         link = f"[`{original.path}`]({original.link(page)})"
         return "\n\n".join([*parts, f"The same as {link}."])
     parts.append(docstrings.markdown(entry.docstring, linker(entry, shown or "")))
-    if isinstance(found.statement, ast.ClassDef):
-        parts += _members(entry)
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *members(entry)])
 
 
 def summary(entry: Entry) -> str:
@@ -154,7 +154,8 @@ def _stated(entry: Entry) -> str:
     """The statement of a class or of a value, short."""
     statement = entry.definition.statement
     if isinstance(statement, ast.ClassDef):
-        bases = [ast.unparse(b) for b in statement.bases]
+        shown = [ast.unparse(b) for b in statement.bases]
+        bases = [b for b in shown if hasattr(builtins, b) or hasattr(errors, b)]
         return f"class {entry.name}({', '.join(bases)})".replace("()", "")
     given = getattr(statement, "value", None)
     text = repr(entry.value) if isinstance(entry.value, int | float | str) else None
@@ -163,51 +164,24 @@ def _stated(entry: Entry) -> str:
     return f"{entry.name} = {text}" if text else entry.name
 
 
-def _signature(text: str) -> str:
-    return "\n".join(["```{ .python .signature }", text, "```"])
-
-
 def _line(found: Definition) -> str:
     return f"__codelineno-0-{found.first_line}"
 
 
-def _members(entry: Entry) -> list[str]:
-    """The public methods and attributes of a class that are documented."""
+def members(entry: Entry) -> list[str]:
+    """The names of an enumeration; the public members of another class."""
+    if not isinstance(entry.definition.statement, ast.ClassDef):
+        return []
     if issubclass(entry.value, enum.Enum):
         names = [f"`{name}`" for name in entry.value.__members__]
         return [f"**Members**{{ .section }}\n\n{', '.join(names)}"]
     parts = []
-    for owner, node in _methods(entry.value):
-        text = ast.get_docstring(node)
-        name = f"{entry.name}.{node.name}"
-        attribute = any("property" in ast.unparse(d) for d in node.decorator_list)
-        result = f": {ast.unparse(node.returns)}" if node.returns else ""
-        shown = (
-            f"{name}{result}".replace("'", "")
-            if attribute
-            else signatures.of_function(owner, node, node.name, method=True)
-        )
+    for name, member in sorted(class_members.of(entry.value).items()):
+        path = f"{entry.path}.{name}"
+        shown = member.signature
         parts += [
-            f"### {docstrings.inline(node.name)} {{ #{entry.module}.{name} }}",
-            _signature(shown),
-            docstrings.markdown(text or "", linker(entry, shown)),
+            f"### {docstrings.inline(name)} {{ #{path} }}",
+            signatures.block(shown),
+            docstrings.markdown(member.docstring, linker(entry, shown)),
         ]
     return parts
-
-
-def _methods(cls: type) -> list[tuple[str, ast.FunctionDef]]:
-    """Public methods with docstrings that a class has from classes of covector."""
-    found: dict[str, tuple[str, ast.FunctionDef]] = {}
-    for base in cls.__mro__:
-        home = definition(base.__module__, base.__name__) if _is_ours(base) else None
-        if home is None or not isinstance(home.statement, ast.ClassDef):
-            continue
-        for node in home.statement.body:
-            method = isinstance(node, ast.FunctionDef) and node.name[0] != "_"
-            if method and ast.get_docstring(node) is not None:
-                found.setdefault(node.name, (home.module, node))
-    return [found[name] for name in sorted(found)]
-
-
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "covector"

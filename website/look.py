@@ -87,10 +87,10 @@ def main() -> None:
     parser.add_argument("part", nargs="*", default=[""], help="of an address")
     parser.add_argument("--pictures", type=Path, help="a folder for pictures")
     asked = parser.parse_args()
-    found = ["/" + p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html")]
-    pages = sorted(p for p in found if any(part in p for part in asked.part))
+    pages = [p for p in addresses() if any(part in p for part in asked.part)]
     reports: queue.Queue[Any] = queue.Queue()
-    with serving(pages, reports) as base, tempfile.TemporaryDirectory() as profile:
+    profiles = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    with serving(pages, reports) as base, profiles as profile:
         browser = [*BROWSER, f"--user-data-dir={profile}"]
         if asked.pictures:
             asked.pictures.mkdir(parents=True, exist_ok=True)
@@ -98,6 +98,13 @@ def main() -> None:
         with opened([*browser, f"{base}/screen.html"]):
             cut = sum([tell(report) for report in iter(partial(next_of, reports), {})])
     sys.exit(f"{cut} with cut lines" if cut else f"{len(pages)} pages: no line is cut")
+
+
+def addresses() -> list[str]:
+    """The pages of the site; of those with sources, which are all alike, one."""
+    found = sorted("/" + p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
+    sources = [p for p in found if p.startswith("/reference/source/")]
+    return [p for p in found if p not in sources[1:]]
 
 
 @contextlib.contextmanager

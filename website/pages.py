@@ -44,8 +44,8 @@ def index() -> str:
         if page.section != section:
             section = page.section
             parts.append(f"## {section}")
-        names = [e for e in entries.entries().values() if e.page is page]
-        links = " ".join(f"[`{e.name}`]({e.link(INDEX)})" for e in names)
+        names = {e.name: e.link(INDEX) for e in reversed(_on(page))}
+        links = " ".join(f"[`{n}`]({names[n]})" for n in reversed(names))
         parts.append(f"### [{page.title}]({relative(INDEX, page.path)})")
         parts.append(f"{links}\n{{ .names }}")
     return "\n\n".join(parts)
@@ -53,7 +53,7 @@ def index() -> str:
 
 def reference_page(page: Page) -> str:
     """A table of the names by module, and an entry for each."""
-    own = [e for e in entries.entries().values() if e.page is page]
+    own = _on(page)
     parts = [f"# {page.title}"]
     for module in page.names:
         inside = [e for e in own if e.module == module]
@@ -70,6 +70,10 @@ def source_text(module: str) -> str:
         "---\nsearch:\n  exclude: true\nhide: [navigation, toc]\n---\n\n"
         f"# {module}\n\n{fence} {{ .python linenums='1' }}\n{lines}{fence}\n"
     )
+
+
+def _on(page: Page) -> list[Entry]:
+    return [e for e in entries.entries().values() if e.page is page]
 
 
 def _about(page: Page, module: str) -> list[str]:

@@ -25,6 +25,11 @@ def signature(found: Definition, name: str, value: Any) -> str | None:
     return of_value(name, value) if callable(value) else None
 
 
+def block(text: str) -> str:
+    """A signature as a block of code."""
+    return "\n".join(["```{ .python .signature }", text, "```"])
+
+
 def of_function(module: str, node: Function, name: str, *, method: bool = False) -> str:
     """The signature that a ``def`` says; without ``self`` for a method."""
     takes = _with_parameters_of(module, node) or node

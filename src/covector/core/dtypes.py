@@ -40,7 +40,6 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
 #: the dtype of tangents of integers and bools, which are all zero: no bytes per element
-#: the dtype of tangents of integers and bools, which have none: no bytes per element
 float0 = np.dtype([("float0", np.void, 0)])
 
 SIGNED = (int2, int4, int8, int16, int32, int64)
