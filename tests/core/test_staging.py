@@ -8,6 +8,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
+from covector import lax
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import CALLS, LASTS
@@ -24,7 +25,11 @@ from covector.core.staging import (
 )
 from covector.core.trace import current, was_computed_while_tracing
 from covector.core.types import ArrayType
-from covector.errors import DTypeError, UnexpectedTracerError
+from covector.errors import (
+    ConcretizationTypeError,
+    DTypeError,
+    UnexpectedTracerError,
+)
 from covector.lowering.evaluate import base
 from covector.operations.arithmetic import add, mul
 from covector.operations.transcendental import sin
@@ -32,6 +37,7 @@ from tests.laws import array
 
 F32 = ArrayType((3,), dtypes.float32)
 ONE = array(np.float32(1.0))
+ONES = np.ones(2, np.float32)
 
 
 def vector(n):
@@ -342,3 +348,27 @@ def test_known_results_of_a_program_are_told_from_what_was_there_before():
     f(1.0)
     assert seen == [True, False, False]
     assert not was_computed_while_tracing(kept[0])
+
+
+def test_an_argument_of_a_traced_function_is_named_with_its_path():
+    def named(transformed, *args, **kwargs):
+        """What a message calls the value that the function looked at."""
+        with pytest.raises(ConcretizationTypeError) as refused:
+            transformed(*args, **kwargs)
+        words = " ".join(str(refused.value).split())
+        return re.search(r"It is (.*?) \(test_staging.py:\d+\)\.", words)[1]
+
+    def loss(scale, params, *rest, **options):
+        return float(options["rate"] if options else rest[0] if rest else params["w"])
+
+    by_path = named(cv.jit(loss), 1.0, {"w": 2.0})
+    assert re.fullmatch(r"the argument params\['w'\] of \S*loss", by_path)
+    known = cv.jit(loss, static_argnums=0)
+    assert named(known, 1, {"w": 2.0}).startswith("the argument params['w'] of")
+    assert named(cv.jit(loss), 1, 2, 3).startswith("the argument 2 of ")
+    by_keyword = named(cv.jit(loss), 1.0, 2.0, rate=3.0)
+    assert by_keyword.startswith("the keyword argument rate of ")
+    in_scan = named(lax.scan, lambda carry, x: (float(carry["h"]), x), {"h": 0}, ONES)
+    assert in_scan.startswith("the argument carry['h'] of ")
+    in_loop = named(lax.fori_loop, 0, 3, lambda i, x: x * float(i), 1.0)
+    assert in_loop.startswith("an argument of fori_loop of ")

@@ -5,6 +5,7 @@ unflatten what comes back. Inside the engine everything is flat.
 """
 
 import contextlib
+import functools
 import inspect
 import operator
 import weakref
@@ -15,7 +16,7 @@ from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import SEQUENCES, as_array
 from covector.core.references import Ref, has_references
-from covector.core.source import function_line, wraps
+from covector.core.source import function_line, is_own, users_function, wraps
 from covector.core.trace import current
 from covector.errors import ArgumentError, CovectorError, RefError, TypeMismatch
 from covector.tree.nodes import register_pytree_node
@@ -44,6 +45,15 @@ class FlatFunction:
             self.aux = tree.map(current.trace.value, aux)
         outs, self.out_tree = tree.flatten(out)
         return [x if isinstance(x, Array) else self._output(x, out) for x in outs]
+
+    def input_name(self, i: int) -> str:
+        """Leaf i of its arguments: ``the argument n of power (train.py:5)``."""
+        fun = users_function(_without_fixed(self.fun)[0])
+        code = getattr(fun, "__code__", None)
+        if code is None or is_own(code.co_filename):
+            return f"an argument of {self.who}"
+        where = argument_path(self.in_tree, i, self.fun)
+        return f"the {where} of {function_line(fun)}"
 
     def _output(self, x: Any, out: Any) -> Any:
         if isinstance(x, Ref):
@@ -99,13 +109,14 @@ def describe(x: Any) -> str:
     return f"{x!r}"
 
 
-def argument_path(in_tree: Any, i: int) -> str:
-    """Leaf i of ``(args, kwargs)`` in words: ``argument 0['w']``, ``keyword argument
-    x``.
+def argument_path(in_tree: Any, i: int, fun: Any = None) -> str:
+    """Leaf i of ``(args, kwargs)`` in words: ``argument 0['w']``, or ``argument
+    params['w']`` of a function; ``keyword argument x``.
     """
     path = tree.leaf_path(in_tree, i)
     if path[0].idx == 0:
-        return f"argument {path[1].idx}{tree.keystr(path[2:])}"
+        k = path[1].idx
+        return f"argument {_parameter(fun, k) or k}{tree.keystr(path[2:])}"
     return f"keyword argument {path[1].key}{tree.keystr(path[2:])}"
 
 
@@ -144,6 +155,26 @@ def parameters_of(fun: Callable[..., Any]) -> list[str]:
     """The names of the parameters of a function; none where they are not known."""
     signature = _signature(fun)
     return [] if signature is None else list(signature.parameters)
+
+
+def _parameter(fun: Any, k: int) -> str | None:
+    """The name of the parameter that takes argument k, if it is known."""
+    fun, fixed = _without_fixed(fun)
+    signature = _signature(fun)
+    if signature is None:
+        return None
+    names = [
+        name
+        for i, (name, p) in enumerate(signature.parameters.items())
+        if p.kind in _BY_POSITION and i not in fixed and name not in fixed
+    ]
+    return names[k] if k < len(names) else None
+
+
+_BY_POSITION = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
 
 
 def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
@@ -189,16 +220,25 @@ def bind_arguments(
 
 def with_fixed(fun: Callable[..., Any], fixed: dict[Any, Any]) -> Callable[..., Any]:
     """``fun`` as a function of the arguments that are not fixed by position or name."""
-    positions = sorted([k for k in fixed if isinstance(k, int)])
+    return functools.partial(_with_fixed, fun, fixed)
+
+
+def _with_fixed(
+    fun: Callable[..., Any], fixed: dict[Any, Any], /, *args: Any, **kwargs: Any
+) -> Any:
+    everything = list(args)
+    for i in sorted([k for k in fixed if isinstance(k, int)]):
+        everything.insert(i, fixed[i])
     named = {k: v for k, v in fixed.items() if not isinstance(k, int)}
+    return fun(*everything, **kwargs, **named)
 
-    def of_others(*args: Any, **kwargs: Any) -> Any:
-        everything = list(args)
-        for i in positions:
-            everything.insert(i, fixed[i])
-        return fun(*everything, **kwargs, **named)
 
-    return of_others
+def _without_fixed(fun: Any) -> tuple[Any, dict[Any, Any]]:
+    """The function of ``with_fixed``, and what is fixed; any other as it is."""
+    partial: Any = functools.partial
+    if isinstance(fun, partial) and fun.func is _with_fixed:
+        return fun.args[0], fun.args[1]
+    return fun, {}
 
 
 #: calls of such functions return before their code has run

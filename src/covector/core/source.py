@@ -152,17 +152,23 @@ def attributes_lines_of_equations(
 
 def function_line(fun: object) -> str:
     """``loss (train.py:31)`` for a function; its bare name where it has no code."""
-    name = _attribute(fun, "__qualname__") or _attribute(fun, "__name__")
-    inner: Any = fun
+    inner = users_function(fun)
+    name = _attribute(inner, "__qualname__") or _attribute(inner, "__name__")
     code = getattr(inner, "__code__", None)
-    while hasattr(inner, "__wrapped__") and (code is None or is_own(code.co_filename)):
-        inner = inner.__wrapped__
-        code = getattr(inner, "__code__", None)
     name = short_name(name) if isinstance(name, str) else None
     if code is None:
         return name or repr(fun)
     file = code.co_filename.rpartition(os.sep)[2]
     return f"{name} ({file}:{code.co_firstlineno})"
+
+
+def users_function(fun: Any) -> Any:
+    """The function that the library's wrappers are around; itself if it is none."""
+    code = getattr(fun, "__code__", None)
+    while hasattr(fun, "__wrapped__") and (code is None or is_own(code.co_filename)):
+        fun = fun.__wrapped__
+        code = getattr(fun, "__code__", None)
+    return fun
 
 
 def function_name(fun: Any, otherwise: str | None = None) -> str:

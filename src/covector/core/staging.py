@@ -8,6 +8,7 @@ arrays, become *captured* inputs, which stand before the function's own.
 """
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -44,7 +45,8 @@ class StagedTracer(Tracer):
 
     def origin(self) -> str:
         if self.line is None:
-            return f"It is an argument of {self.owner.name}."
+            trace: Any = self.owner
+            return f"It is {trace.input_name(self.variable)}."
         return f"It was made at {self.line} while tracing {self.owner.name}."
 
 
@@ -55,6 +57,9 @@ class StagingTrace(Trace):
     #: by identity, the references made outside whose values the program takes and
     #: gives; None where it cannot
     references: dict[int, Held] | None = None
+    #: what is traced, and the variables of its inputs, for messages
+    function: Any = None
+    inputs: Sequence[Var] = ()
 
     def __init__(
         self,
@@ -78,6 +83,14 @@ class StagingTrace(Trace):
 
     def input(self, type: ArrayType) -> StagedTracer:
         return StagedTracer(self, Var(type))
+
+    def input_name(self, variable: Var) -> str:
+        """The input that a variable stands for, in words."""
+        # What is traced may be the ``__call__`` of a flat function.
+        flat = getattr(self.function, "__self__", self.function)
+        if variable in self.inputs and hasattr(flat, "input_name"):
+            return flat.input_name(self.inputs.index(variable))
+        return f"an argument of {self.name}"
 
     def atom(self, x: Any) -> Any:
         """The atom of ``x`` in this program: a variable or a literal."""
@@ -240,6 +253,9 @@ def restage(
     return staged.jaxpr
 
 
+_variable_of = operator.attrgetter("variable")
+
+
 def stage(
     fun: Callable[..., Sequence[Any]],
     types: Sequence[ArrayType],
@@ -261,6 +277,7 @@ def stage(
     current.trace = trace
     try:
         inputs = [trace.input(t) for t in types]
+        trace.function, trace.inputs = fun, tuple(map(_variable_of, inputs))
         outs = fun(*inputs)
         changed: list[Held] = []
         if trace.references:

@@ -221,6 +221,7 @@ def scan(
         check_structure(who, carry_tree, out[0])
         return out[0], out[1]
 
+    step.__wrapped__ = f  # messages name it and its parameters
     spec = ScanSpec(steps, bool(reverse), unrolled(unroll, steps, who))
     return Loop(who, function_name(f)).scan(step, init, xs, spec)
 
@@ -272,6 +273,7 @@ def while_loop(
         check_structure(who, carry_tree, out)
         return out
 
+    step.__wrapped__ = body_fun  # messages name it and its parameters
     kept = kept_carries(checkpoints, who)
     return Loop(who, function_name(body_fun)).run_while(cond_fun, step, init_val, kept)
 
