@@ -4,8 +4,11 @@ After each error the library is in a clean state: the base trace is watching aga
 the next call works.
 """
 
+import doctest
+import pickle
 import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,8 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
+from covector.cli.help import pages
+from covector.core.flat import page_of_class
 from covector.core.trace import current
 from covector.lowering.evaluate import base
 
@@ -568,3 +573,70 @@ def test_classes_have_the_names_of_jax_too():
     }
     for name, builtin in documented.items():
         assert issubclass(getattr(errors, name), builtin)
+
+
+# -- how messages are laid out ---------------------------------------------------------
+
+
+@pytest.fixture
+def laid_out(monkeypatch):
+    """As users see messages, and not on one line."""
+    monkeypatch.setattr(errors.CovectorError, "plain", False)
+
+
+def test_the_first_line_of_a_message_is_its_first_sentence(laid_out):
+    short = "jit needs a function, but got 3 of type int. Hand it the function itself."
+    assert str(errors.TypeMismatch(short)) == short
+    error = errors.TypeMismatch(
+        f"add got f32[3], f32[4]. {'Reshape one of them. ' * 6}"
+    )
+    assert str(error).splitlines()[0] == "add got f32[3], f32[4]."
+    assert errors.words_of(error) == error.args[0]
+
+
+def test_a_long_first_sentence_is_broken_at_a_comma(laid_out):
+    who = "jit of a_function_with_a_long_name (train.py:31) needs arrays and numbers"
+    words = f"{who}, but argument 1['parameters'] is 'fast' of type str."
+    assert str(errors.TypeMismatch(words)) == words.replace(", ", ",\n", 1)
+
+
+def test_expressions_in_messages_are_not_broken(laid_out):
+    for n in range(60, 100):
+        error = errors.TypeMismatch(f"{'x' * n} Use {'x' * 40} a[:, None, ...] here.")
+        assert "a[:, None, ...]" in str(error)
+
+
+def test_the_last_line_of_a_message_names_its_page(laid_out):
+    error = errors.NotScalar("grad needs a scalar.")
+    assert str(error) == "grad needs a scalar.\nMore: covector help not-scalar"
+    error = pickle.loads(
+        pickle.dumps(errors.TypeMismatch("It differs.", page="shapes"))
+    )
+    assert str(error) == "It differs.\nMore: covector help shapes"
+    assert str(errors.CovectorError()) == ""
+
+
+SOURCES = sorted(Path(errors.__file__).parent.rglob("*.py"))
+
+
+def test_every_page_that_a_message_names_is_there_and_every_page_is_named():
+    text = "".join([file.read_text("utf-8") for file in SOURCES])
+    named = set(re.findall(r'\bpage ?= ?"([^"]*)"', text))
+    named.add(page_of_class(object))
+    assert named == set(pages())
+    index = (Path(__file__).parents[1] / "docs/errors/index.md").read_text("utf-8")
+    assert set(re.findall(r"\(([\w-]+)\.md\) \|", index)) == named
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_the_examples_of_a_page_raise_the_error_it_is_about(name, laid_out):
+    space, raised = {"__name__": "page"}, []
+    for example in doctest.DocTestParser().get_examples(pages()[name]):
+        try:
+            exec(compile(example.source, name, "single"), space)
+        except errors.CovectorError as error:
+            raised.append(error)
+    assert raised and {error.page for error in raised} == {name}
+    for error in raised:
+        first, *others = str(error).splitlines()
+        assert len(first) <= errors.WIDTH and max(map(len, others)) <= errors.WIDTH

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from covector import environment
+from covector.cli.help import pages
 from covector.cli.main import main
 from covector.runtime import client, compilation_cache, plugins
 from covector.version import __version__
@@ -152,3 +153,27 @@ def test_demo_without_its_libraries_says_how_to_install_them(capsys, monkeypatch
     error = capsys.readouterr().err
     assert "covector demo needs rich" in error
     assert "pip install 'covector[demo]'" in error
+
+
+# -- pages about errors ----------------------------------------------------------------
+
+
+def test_help_prints_the_page_about_an_error(capsys):
+    assert main(["help", "random-key"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("# A random key is missing, or used twice\n")
+    assert ">>> random.normal(key, (3,)).shape" in out
+
+
+def test_help_without_a_name_lists_the_pages(capsys):
+    assert main(["help"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == sorted(pages()) and "leaked-tracer" in listed
+
+
+def test_help_suggests_a_name_for_one_that_is_misspelled(capsys):
+    assert main(["help", "leaked-tracr"]) == 1
+    words = capsys.readouterr().err
+    assert words == (
+        "covector help: no page 'leaked-tracr'. Did you mean 'leaked-tracer'?\n"
+    )

@@ -64,7 +64,8 @@ class Elementwise(Primitive):
     def _mismatch(self, types: Sequence[ArrayType]) -> TypeMismatch:
         return TypeMismatch(
             f"{self.name} needs operands of one shape and dtype (or scalars), but got "
-            f"{show_types(types)}. Functions of covector.numpy broadcast and promote."
+            f"{show_types(types)}. Functions of covector.numpy broadcast and promote.",
+            page="dtypes",
         )
 
     def batch(
