@@ -587,9 +587,7 @@ def laid_out(monkeypatch):
 def test_the_first_line_of_a_message_is_its_first_sentence(laid_out):
     short = "jit needs a function, but got 3 of type int. Hand it the function itself."
     assert str(errors.TypeMismatch(short)) == short
-    error = errors.TypeMismatch(
-        f"add got f32[3], f32[4]. {'Reshape one of them. ' * 6}"
-    )
+    error = errors.TypeMismatch(f"add got f32[3], f32[4]. {'Reshape it. ' * 9}")
     assert str(error).splitlines()[0] == "add got f32[3], f32[4]."
     assert errors.words_of(error) == error.args[0]
 
@@ -609,9 +607,8 @@ def test_expressions_in_messages_are_not_broken(laid_out):
 def test_the_last_line_of_a_message_names_its_page(laid_out):
     error = errors.NotScalar("grad needs a scalar.")
     assert str(error) == "grad needs a scalar.\nMore: covector help not-scalar"
-    error = pickle.loads(
-        pickle.dumps(errors.TypeMismatch("It differs.", page="shapes"))
-    )
+    error = errors.TypeMismatch("It differs.", page="shapes")
+    error = pickle.loads(pickle.dumps(error))
     assert str(error) == "It differs.\nMore: covector help shapes"
     assert str(errors.CovectorError()) == ""
 
@@ -622,7 +619,7 @@ SOURCES = sorted(Path(errors.__file__).parent.rglob("*.py"))
 def test_every_page_that_a_message_names_is_there_and_every_page_is_named():
     text = "".join([file.read_text("utf-8") for file in SOURCES])
     named = set(re.findall(r'\bpage ?= ?"([^"]*)"', text))
-    named.add(page_of_class(object))
+    named.add(page_of_class(Path()))
     assert named == set(pages())
     index = (Path(__file__).parents[1] / "docs/errors/index.md").read_text("utf-8")
     assert set(re.findall(r"\(([\w-]+)\.md\) \|", index)) == named
