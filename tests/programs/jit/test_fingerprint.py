@@ -209,6 +209,37 @@ def test_globals_and_attributes_of_modules_are_part_of_the_fingerprint():
         assert cv.jit(space["make"]())(X).tolist() == (scale * other * X).tolist()
 
 
+def appending():
+    seen = []
+    return lambda x: (seen.append(x.shape), x)[1], seen
+
+
+def counting():
+    seen = {"traces": 0}
+
+    def f(x):
+        seen["traces"] += 1
+        return x
+
+    return f, seen
+
+
+@pytest.mark.parametrize("make", [appending, counting])
+def test_what_a_trace_writes_is_written_for_each_function_that_is_made(make):
+    found = []
+    for _ in range(3):
+        f, seen = make()
+        cv.jit(f)(X)
+        found.append(seen)
+    assert found in ([[X.shape]] * 3, [{"traces": 1}] * 3)
+
+
+def test_a_function_that_is_made_again_prints_again(capsys):
+    for _ in range(2):
+        cv.jit(lambda x: (print("tracing"), x)[1])(X)  # noqa: T201
+    assert capsys.readouterr().out == "tracing\n" * 2
+
+
 def test_a_loop_variable_of_a_script_is_seen():
     space = {"jit": cv.jit, "x": X, "seen": []}
     code = "for c in (1.0, 2.0, 3.0):\n    seen.append(jit(lambda x: x * c)(x))"

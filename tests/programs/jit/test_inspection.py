@@ -30,14 +30,6 @@ def test_shapes_of_anything_that_has_a_shape_and_a_dtype():
     assert cv.jit(lambda x: x + 1).eval_shape(SQUARE) == SQUARE
 
 
-def test_shapes_of_a_jitted_function_with_static_arguments():
-    by_number = cv.jit(lambda x, n: x[:n] if n > 1 else x, static_argnums=1)
-    assert cv.eval_shape(by_number, cnp.ones(4), 2).shape == (2,)
-    by_name = cv.jit(lambda x, n: x.reshape((n, -1)), static_argnames="n")
-    assert cv.eval_shape(by_name, SQUARE, n=1).shape == (1, SQUARE.size)
-    assert by_name.eval_shape(SQUARE, 1).shape == (1, SQUARE.size)
-
-
 def test_shapes_cost_no_memory():
     huge = cv.ShapeDtypeStruct((1 << 40,), "float32")
     assert cv.eval_shape(lambda x: cnp.sum(x * 2), huge).shape == ()

@@ -13,9 +13,13 @@ from typing import NamedTuple
 
 from covector.core.source import is_own
 
-#: functions through which code reads what its names do not show
+#: functions through which code reads what its names do not show, or writes: what is
+#: printed while a function is traced is printed for each that is made
 _UNBOUNDED = frozenset(
-    ("eval", "exec", "globals", "input", "locals", "open", "vars", "__import__")
+    {
+        *("eval", "exec", "globals", "input", "locals", "open", "print", "vars"),
+        "__import__",
+    }
 )
 _UNBOUNDED_ATTRIBUTES = frozenset(
     ("__dict__", "_getframe", "currentframe", "import_module")

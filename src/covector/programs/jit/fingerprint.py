@@ -94,6 +94,18 @@ def fingerprint_of(
     return Fingerprint("call", None, tuple(parts)), ""
 
 
+def is_unchanged(
+    fingerprint: Fingerprint,
+    fun: Callable[..., Any],
+    statics: Iterable[tuple[Any, Any, Any]],
+) -> bool:
+    """Whether the function still reads what it did before it was traced."""
+    for _, part in fingerprint.parts[0][1].parts:
+        if part.kind is not types.ModuleType:
+            return fingerprint_of(fun, statics)[0] == fingerprint
+    return True
+
+
 _Part = tuple[str, Fingerprint]
 
 

@@ -16,7 +16,7 @@ from covector.lowering.placement import meshes_of
 from covector.programs.higher_order.named_scope import outermost_scope
 from covector.programs.jit import program_cache, recompiles
 from covector.programs.jit.arguments import ProgramKey
-from covector.programs.jit.fingerprint import fingerprint_of
+from covector.programs.jit.fingerprint import fingerprint_of, is_unchanged
 from covector.programs.jit.jit_shardings import NOTHING
 from covector.programs.jit.program import Program
 from covector.programs.jit.threading import (
@@ -39,7 +39,7 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
     shared = None if fingerprint is None else (fingerprint, jitted.spec, dynamic)
     program = None if shared is None else program_cache.get(shared)
     if program is None:
-        shown = {index: reprlib.repr(value) for index, _, value in statics}
+        shown = {i: reprlib.repr(v) for i, _, v in statics} if statics else {}
         now = recompiles.Tracing(dynamic, shown, fingerprint, unknown, user_line())
         recompiles.report(jitted, now, called)
         flat = FlatFunction(
@@ -66,7 +66,14 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
         program = _program(jitted, key, staged, references, flat.out_tree)
         # What a callback writes into is what it closes over, and not something equal.
         known = {ConcreteArray}.issuperset(map(type, program.captured))
-        if shared is not None and known and not program.jaxpr.effects:
+        # A trace that writes into what the function reads, a count of traces perhaps,
+        # is to write for each function: another's program would leave it undone.
+        if (
+            shared is not None
+            and known
+            and not program.jaxpr.effects
+            and is_unchanged(shared[0], fun, statics)
+        ):
             program_cache.put(shared, program)
     if not any([_ends(x) for x in program.captured]):
         jitted.programs[key] = program
