@@ -39,13 +39,13 @@ def test_augmentation_helps_with_few_images(run):
 
 
 def test_a_transformer_knows_more_than_the_frequencies_of_characters(run):
-    result = run("transformer", steps=40, batch=8, length=5)
+    result = run("transformer", steps=30, batch=8, length=2)
     assert result.losses[0] > 4
-    assert result.test_loss < 3.1
+    assert result.test_loss < 3.2
 
 
 def test_a_policy_learns_to_balance_the_pole(run):
-    result = run("cart_pole", updates=12, environments=32)
+    result = run("cart_pole", updates=10, environments=16)
     assert result.lengths[-1] > 3 * result.lengths[0]
     assert result.balanced > 100
 
@@ -91,7 +91,7 @@ def test_a_kalman_filter_finds_the_variances_of_the_textbook(run):
 
 
 def test_a_neural_equation_follows_lynx_and_hare(run):
-    result = run("neural_ode", steps=250)
+    result = run("neural_ode", steps=160)
     assert result.rmse < 0.45
 
 
@@ -103,7 +103,7 @@ def test_argon_is_liquid_and_keeps_its_energy(run):
 
 
 def test_a_bridge_grows_stiffer_with_the_same_material(run):
-    result = run("topology", rows=10, columns=30, steps=30)
+    result = run("topology", rows=8, columns=24, steps=25)
     assert result.compliances[-1] < 0.45 * result.compliances[0]
     assert result.densities.mean() == pytest.approx(0.4, abs=1e-3)
-    assert np.mean((result.densities < 0.1) | (result.densities > 0.9)) > 0.5
+    assert np.mean((result.densities < 0.1) | (result.densities > 0.9)) > 0.35
