@@ -1,4 +1,7 @@
-"""The programs of the gallery, small: each learns or recovers what it says."""
+"""The programs of the gallery, small: each learns or recovers what it says.
+
+And their pages show them as they are.
+"""
 
 import importlib
 
@@ -6,6 +9,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+
+from website import gallery
 
 mpl.use("agg")
 
@@ -107,3 +112,29 @@ def test_a_bridge_grows_stiffer_with_the_same_material(run):
     assert result.compliances[-1] < 0.45 * result.compliances[0]
     assert result.densities.mean() == pytest.approx(0.4, abs=1e-3)
     assert np.mean((result.densities < 0.1) | (result.densities > 0.9)) > 0.35
+
+
+# -- pages -----------------------------------------------------------------------------
+
+
+def test_the_front_page_lists_every_program_by_its_title():
+    text = (gallery.PROGRAMS / "index.md").read_text(encoding="utf-8")
+    listed = {item["name"]: item["title"] for item in gallery.ITEM.finditer(text)}
+    titles = {name: gallery.page(name, "").splitlines()[0] for name in gallery.names()}
+    assert {name: f"# {title}" for name, title in listed.items()} == titles
+    assert ".py)" not in gallery.cards(text)
+
+
+def test_a_page_shows_the_whole_program():
+    """Its code in blocks, its comments that begin a cell as prose; what it printed."""
+    page = gallery.page("mlp", "accuracy 1.0\n")
+    lines = (gallery.PROGRAMS / "mlp.py").read_text(encoding="utf-8").splitlines()
+    shown = [line.removeprefix("# ") for line in page.splitlines()]
+    missing = [
+        line
+        for line in lines[1:]  # the first is the title
+        if line not in {'"""', "#", "# %%"} and line.removeprefix("# ") not in shown
+    ]
+    assert missing == []
+    assert "```text\naccuracy 1.0\n```" in page
+    assert page.count("```") == 2 * (page.count("```python") + 1)

@@ -208,8 +208,8 @@ if __name__ == "__main__":
 # ## What to try next
 #
 # - Add a slope to the state: `F = [[1, 1], [0, 1]]`, `H = [[1, 0]]`.
-# - Leave out ten years, with an infinite `R` for them, and see what the
-#   smoother says.
+# - Leave out ten years: give them an `R` of 10⁹, and see what the smoother says
+#   about them.
 # - The beliefs can be combined in any grouping, so `lax.associative_scan`
 #   computes the filter in a logarithmic number of steps (Särkkä and
 #   García-Fernández, 2021).

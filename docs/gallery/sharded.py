@@ -8,7 +8,7 @@ part and the communication is inserted.
 
 You need no eight accelerators to try this. A CPU can appear as eight devices.
 
-The full program takes about 10 seconds on two CPU cores.
+The full program takes about 5 seconds on two CPU cores.
 """
 
 import os

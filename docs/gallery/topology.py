@@ -10,7 +10,7 @@ u` with `K u = f`. Nobody derives its sensitivities: `value_and_grad`
 differentiates through the assembly of the stiffness matrix and the linear
 solve.
 
-The full program takes about 15 seconds on two CPU cores.
+The full program takes about 20 seconds on two CPU cores.
 """
 
 from typing import NamedTuple
@@ -180,7 +180,7 @@ def main(
 def draw(result: Result) -> Figure:
     """The structure, and how the compliance falls."""
     figure, axes = plt.subplots(
-        3, 1, layout="constrained", figsize=(6.4, 5), height_ratios=[2, 2, 1.5]
+        3, 1, layout="constrained", figsize=(7, 4), height_ratios=[2, 2, 1.5]
     )
     for ax, half in zip(axes, (result.early, result.densities), strict=False):
         whole = np.hstack([half[:, ::-1], half])
