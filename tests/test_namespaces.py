@@ -14,7 +14,7 @@ import jax.numpy
 import pytest
 
 import covector
-from covector import namespaces
+from covector import missing_names, namespaces
 
 ROOT = Path(__file__).parents[1]
 SPACES = ["numpy", "lax", "random", "nn"]
@@ -147,6 +147,12 @@ def test_editors_complete_members_of_arrays_that_the_field_has():
         ("numpy", "random", "covector.random"),
         ("", "tree_map", "tree.map"),
         ("", "transform", "compose"),
+        ("", "zeros", "covector.numpy.zeros"),
+        ("numpy", "softmax", "covector.nn.softmax"),
+        ("numpy", "savetxt", "numpy.savetxt, outside of functions that are"),
+        ("lax", "sin_p", "sin; operations of your own begin at covector.extend"),
+        ("random", "randn", r"normal\(key, shape\)"),
+        ("nn", "Linear", "x @ w"),
     ],
 )
 def test_names_of_other_libraries_say_what_to_use(module, name, instead):
@@ -157,6 +163,22 @@ def test_names_of_other_libraries_say_what_to_use(module, name, instead):
         package.nothing_like_it  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "near"),
+    [
+        ("numpy", "concatanate", "concatenate"),
+        ("", "value_and_gard", "value_and_grad"),
+        ("lax", "fori_lop", "fori_loop"),
+        ("random", "unifrom", "uniform"),
+    ],
+)
+def test_a_misspelled_name_is_answered_with_the_nearest(module, name, near):
+    package = importlib.import_module(f"covector.{module}".rstrip("."))
+    words = rf"no attribute '{name}'\. Did you mean '{near}'\?$"
+    with pytest.raises(AttributeError, match=words):
+        getattr(package, name)
+
+
 def test_names_that_are_said_to_be_missing_are_missing():
-    for package in (covector, covector.numpy):
-        assert not {*package._INSTEAD} & {*package.__all__}
+    for path, names in missing_names.INSTEAD.items():
+        assert not {*names} & {*importlib.import_module(path).__all__}

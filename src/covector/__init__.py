@@ -204,32 +204,12 @@ _FUNCTIONS = {
 }
 
 
-#: names of other libraries, or of older versions of the field's, and what to use
-_INSTEAD = {
-    "Tensor": "Array",
-    "Variable": "grad, of a function of arrays",
-    "abstract_arrays": "typeof",
-    "array": "numpy.array",
-    "host_callback": "pure_callback, or debug.callback",
-    "no_grad": "lax.stop_gradient",
-    "tensor": "numpy.array",
-    "transform": "compose",
-    "tree_flatten": "tree.flatten",
-    "tree_leaves": "tree.leaves",
-    "tree_map": "tree.map",
-    "tree_multimap": "tree.map",
-    "tree_structure": "tree.structure",
-    "tree_unflatten": "tree.unflatten",
-    "xla_computation": "jit(f).lower(*args)",
-}
-
-
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"covector.{name}")
     if name in _FUNCTIONS:
         return getattr(importlib.import_module(f"covector.{_FUNCTIONS[name]}"), name)
-    raise namespaces.no_attribute("covector", name, _INSTEAD)
+    raise namespaces.no_attribute("covector", name)
 
 
 __all__ = [

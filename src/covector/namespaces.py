@@ -47,16 +47,20 @@ def _of_python(namespace: dict[str, Any]) -> list[str]:
     return [name for name in namespace if name.startswith("__")]
 
 
-def no_attribute(module: str, name: str, instead: dict[str, str]) -> AttributeError:
-    """The error for a name that a module does not have. ``instead`` are names of other
-    libraries, or of other versions, with what to use.
-
-    With the module at hand, Python adds a name that is near.
-    """
+def no_attribute(module: str, name: str) -> AttributeError:
+    """The error for a name that a module does not have, with what to use."""
     words = f"module {module!r} has no attribute {name!r}"
-    if name in instead:
-        words += f": use {instead[name]}"
-    return AttributeError(words, name=name, obj=sys.modules[module])
+    missing = _imported("covector.missing_names")
+    return AttributeError(words + missing.way_out(module, name), name=name)
+
+
+def missing(module: str) -> Callable[[str], Any]:
+    """``__getattr__`` of a module that has all of its names already."""
+
+    def __getattr__(name: str) -> Any:
+        raise no_attribute(module, name)
+
+    return __getattr__
 
 
 def declared(module: str) -> list[str]:
@@ -74,13 +78,12 @@ def lazy(
     modules: Sequence[str],
     *also: str,
     packages: Sequence[str] = (),
-    instead: dict[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package with lazy modules.
 
     The first also answers with ``__all__``: the names of the lazy modules and those
     that are ``public``, with ``also``. ``packages`` are lazy too, and public by their
-    own names. ``instead`` are the names of others, as of ``no_attribute``.
+    own names.
     """
     namespace = vars(sys.modules[package])
 
@@ -99,7 +102,7 @@ def lazy(
             return public_names()
         path = None if name.startswith("_") else homes().get(name)
         if path is None:
-            raise no_attribute(package, name, instead or {})
+            raise no_attribute(package, name)
         namespace[name] = found = getattr(_imported(path), name)
         return found
 

@@ -47,3 +47,4 @@ from covector.operations.accuracy import Tolerance as Tolerance
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals(), "linalg")
     __dir__ = namespaces.completions(globals())
+    __getattr__ = namespaces.missing(__name__)

@@ -71,34 +71,6 @@ if typing.TYPE_CHECKING:
     from covector.numpy.statistics import *
     from covector.numpy.windows import *
 else:
-    #: names of NumPy, or of older versions of it, and what to use
-    _INSTEAD = {
-        "Inf": "inf",
-        "Infinity": "inf",
-        "NAN": "nan",
-        "NINF": "-inf",
-        "NaN": "nan",
-        "PINF": "inf",
-        "alltrue": "all",
-        "asfarray": "asarray(x, float)",
-        "copyto": "where(mask, new, x), which gives a new array",
-        "cumproduct": "cumprod",
-        "find_common_type": "result_type",
-        "in1d": "isin",
-        "infty": "inf",
-        "ma": "where(mask, x, 0)",
-        "mat": "array",
-        "matrix": "array",
-        "msort": "sort(x, axis=0)",
-        "nditer": "covector.vmap, or vectorize",
-        "product": "prod",
-        "putmask": "where(mask, values, x), which gives a new array",
-        "random": "covector.random, whose functions take a key",
-        "round_": "round",
-        "row_stack": "vstack",
-        "sometrue": "any",
-        "trapz": "trapezoid",
-    }
     #: modules that are imported when one of their names is first asked for
     _LAZY = (
         "bits",
@@ -131,5 +103,4 @@ else:
         "__array_api_version__",
         "__array_namespace_info__",
         packages=("fft", "linalg"),
-        instead=_INSTEAD,
     )

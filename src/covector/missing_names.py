@@ -1,0 +1,173 @@
+"""Names that a public module does not have, and what to use.
+
+Users ask for them because another library has them, an older version of the field's,
+or another package here; or they misspell one. This module is imported when the first
+name is missing.
+"""
+
+import functools
+import sys
+from difflib import get_close_matches
+
+import numpy as np
+
+#: by module, names of other libraries and of other versions
+INSTEAD: dict[str, dict[str, str]] = {
+    "covector": {
+        "DeviceArray": "Array",
+        "ShapedArray": "ShapeDtypeStruct",
+        "Tensor": "Array",
+        "Variable": "grad, of a function of arrays",
+        "abstract_arrays": "typeof",
+        "array": "numpy.array",
+        "checking": "debug_nans, or checking_leaks",
+        "compile": "jit",
+        "device_put_replicated": "device_put(x, NamedSharding(mesh, P()))",
+        "device_put_sharded": "device_put(x, NamedSharding(mesh, P('data')))",
+        "ds": "lax.dynamic_slice",
+        "enable_checks": "experimental.checkify",
+        "function": "jit",
+        "host_callback": "pure_callback, or debug.callback",
+        "host_count": "process_count",
+        "host_id": "process_index",
+        "host_ids": "range(process_count())",
+        "interpreters": "extend",
+        "mask": "numpy.where",
+        "no_grad": "lax.stop_gradient",
+        "no_tracing": "no_recompile",
+        "pjit": "jit, with in_shardings and out_shardings",
+        "tensor": "numpy.array",
+        "transform": "compose",
+        "tree_all": "tree.all",
+        "tree_flatten": "tree.flatten",
+        "tree_leaves": "tree.leaves",
+        "tree_map": "tree.map",
+        "tree_multimap": "tree.map",
+        "tree_reduce": "tree.reduce",
+        "tree_structure": "tree.structure",
+        "tree_transpose": "tree.transpose",
+        "tree_unflatten": "tree.unflatten",
+        "xla_computation": "jit(f).lower(*args)",
+        "xmap": "shard_map, or vmap",
+    },
+    "covector.lax": {
+        "tie_in": "the value itself",
+        "while": "while_loop",
+        "for_loop": "fori_loop",
+        "if_else": "cond",
+        "softmax": "covector.nn.softmax",
+        "xeinsum": "covector.numpy.einsum",
+    },
+    "covector.nn": {
+        "Conv": "lax.conv_general_dilated, or a library of layers",
+        "Dense": "x @ w + b, or a library of layers",
+        "Linear": "x @ w + b, or a library of layers",
+        "Module": "a dataclass under tree_util.register_dataclass",
+        "ReLU": "relu",
+        "cross_entropy": "-covector.nn.log_softmax(logits)[label]",
+        "dropout": "covector.random.bernoulli, and where",
+        "l2_normalize": "x / covector.numpy.linalg.norm(x)",
+    },
+    "covector.numpy": {
+        "Inf": "inf",
+        "Infinity": "inf",
+        "NAN": "nan",
+        "NINF": "-inf",
+        "NaN": "nan",
+        "PINF": "inf",
+        "alltrue": "all",
+        "asanyarray": "asarray",
+        "ascontiguousarray": "asarray: arrays are contiguous",
+        "asfarray": "asarray(x, float)",
+        "asfortranarray": "asarray: arrays are contiguous",
+        "asmatrix": "asarray, with two axes",
+        "bytes_": "NumPy: arrays hold no strings",
+        "copyto": "where(mask, new, x), which gives a new array",
+        "cumproduct": "cumprod",
+        "datetime64": "NumPy: arrays hold no dates",
+        "errstate": "covector.debug_nans",
+        "find_common_type": "result_type",
+        "float128": "float64, under covector.enable_x64",
+        "half": "float16",
+        "in1d": "isin",
+        "infty": "inf",
+        "intc": "int32",
+        "intp": "int32, or int64 under covector.enable_x64",
+        "longdouble": "float64, under covector.enable_x64",
+        "ma": "where(mask, x, 0)",
+        "mat": "array",
+        "matrix": "array",
+        "msort": "sort(x, axis=0)",
+        "ndenumerate": "covector.vmap, or numpy.ndenumerate of a NumPy array",
+        "nditer": "covector.vmap, or vectorize",
+        "product": "prod",
+        "putmask": "where(mask, values, x), which gives a new array",
+        "random": "covector.random, whose functions take a key",
+        "round_": "round",
+        "row_stack": "vstack",
+        "seterr": "covector.debug_nans",
+        "sometrue": "any",
+        "str_": "NumPy: arrays hold no strings",
+        "timedelta64": "NumPy: arrays hold no dates",
+        "trapz": "trapezoid",
+    },
+    "covector.random": {
+        "Generator": "key(seed), which every function takes",
+        "PCG64": "key(seed), which every function takes",
+        "RandomState": "key(seed), which every function takes",
+        "default_rng": "key(seed), which every function takes",
+        "negative_binomial": "poisson(key, gamma(key, ...))",
+        "rand": "uniform(key, shape)",
+        "randn": "normal(key, shape)",
+        "random": "uniform(key, shape)",
+        "random_sample": "uniform(key, shape)",
+        "seed": "key(seed), which every function takes",
+        "shuffle": "permutation(key, x), which gives a new array",
+        "standard_cauchy": "cauchy(key, shape)",
+        "standard_exponential": "exponential(key, shape)",
+        "standard_gamma": "gamma(key, a, shape)",
+        "standard_normal": "normal(key, shape)",
+        "standard_t": "t(key, df, shape)",
+        "weibull": "weibull_min(key, scale, concentration, shape)",
+    },
+}
+
+#: where a name may be that was looked for in another module
+_PACKAGES = (
+    "covector.numpy",
+    "covector.lax",
+    "covector.nn",
+    "covector.tree",
+    "covector.numpy.linalg",
+    "covector.random",
+    "covector.scipy.special",
+)
+
+
+@functools.cache
+def way_out(module: str, name: str) -> str:
+    """What to use instead of a missing name, to follow a message; or nothing.
+
+    >>> way_out("covector.numpy", "trapz"), way_out("covector", "einsum")
+    (': use trapezoid', ': use covector.numpy.einsum')
+    >>> way_out("covector.numpy", "concatanate")
+    ". Did you mean 'concatenate'?"
+    """
+    if name.startswith("_"):
+        return ""
+    instead = INSTEAD.get(module, {})
+    if name in instead:
+        return f": use {instead[name]}"
+    known = [n for n in dir(sys.modules[module]) if not n.startswith("_")]
+    if name.endswith("_p") and name[:-2] in known:
+        return f": use {name[:-2]}; operations of your own begin at covector.extend"
+    for package in _PACKAGES:
+        there = getattr(sys.modules.get(package), "__all__", ())
+        if package != module and name in there:
+            return f": use {package}.{name}"
+    near = get_close_matches(name, known, 1, 0.75)
+    if near:
+        return f". Did you mean {near[0]!r}?"
+    if module == "covector.numpy" and hasattr(np, name):
+        return f": use numpy.{name}, outside of functions that are transformed"
+    return ""
