@@ -1,12 +1,18 @@
 """The types of public functions, as a user's type checker and editor see them."""
 
 import ast
+import os
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parent / "typing" / "user_script.py"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "tests" / "typing" / "user_script.py"
+TRANSFORMATIONS = SCRIPT.with_name("transformations.py")
+PROGRAMS = (SCRIPT, TRANSFORMATIONS, SCRIPT.with_name("precise.py"))
 
 
 def _called_functions():
@@ -32,12 +38,31 @@ def test_the_script_learns():
     assert words[1] == "True"
 
 
-def test_a_script_of_a_user_passes_a_strict_type_checker():
+def _checked(words):
     done = subprocess.run(
-        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, SCRIPT],
+        [sys.executable, "-m", *words],
         capture_output=True,
         text=True,
         check=False,
-        cwd=SCRIPT.parents[2],
+        cwd=ROOT,
+        env={**os.environ, "MYPYPATH": str(ROOT / "src")},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_programs_of_users_pass_pyright_in_its_strict_mode():
+    options = ["--pythonpath", sys.executable]
+    code, words = _checked(["pyright", *options, *map(str, PROGRAMS)])
+    assert code == 0, words
+
+
+def test_programs_of_users_pass_mypy_in_its_strict_mode(tmp_path):
+    # Errors in covector itself are none of a user's: only the programs are reported.
+    options = ["--strict", "--follow-imports=silent", f"--cache-dir={tmp_path}"]
+    code, words = _checked(["mypy", *options, str(SCRIPT), str(TRANSFORMATIONS)])
+    assert code == 0, words
+
+
+def test_the_program_of_transformations_runs():
+    """That is, the types that it asserts are those of a program that works."""
+    runpy.run_path(str(TRANSFORMATIONS))

@@ -51,6 +51,7 @@ __all__ = [
     "Shape",
     "ShapeLike",
     "Tangents",
+    "Untyped",
     "Value",
     "Values",
     "with_parameters_of",
@@ -131,6 +132,10 @@ BatchDims: TypeAlias = Sequence[int | None]
 Batched: TypeAlias = tuple[Sequence[Value], BatchDims]
 
 # -- signatures ------------------------------------------------------------------------
+
+
+class Untyped:
+    """What only parameters without a type take: in overloads, it tells these."""
 
 
 def with_parameters_of(

@@ -16,7 +16,7 @@ weak nodes, so no dtype changes behind the reader's back.
 """
 
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 from covector import options
 from covector.core import dtypes
@@ -206,6 +206,12 @@ def operand_type(x: Any, x64: bool) -> tuple[Any, bool]:
     return canonical(as_dtype(x), x64), False
 
 
+@overload
+def result_type(*args: Any, return_weak_type_flag: Literal[False] = False) -> DType: ...
+@overload
+def result_type(
+    *args: Any, return_weak_type_flag: Literal[True]
+) -> tuple[DType, bool]: ...
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """The dtype that the arguments have when they meet in one operation.
 

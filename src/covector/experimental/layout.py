@@ -1,5 +1,7 @@
 """Layouts: the order of the elements of an array in memory."""
 
+from typing import TypeVar
+
 from covector import namespaces, tree
 from covector.core.annotations import PyTree
 from covector.core.convert import as_array
@@ -10,8 +12,10 @@ from covector.operations.identities import LayoutConstraint
 __all__ = ["Format", "Layout", "with_layout_constraint"]
 __dir__ = namespaces.completions(globals())
 
+Tree = TypeVar("Tree")
 
-def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
+
+def with_layout_constraint(x: Tree, layouts: PyTree) -> Tree:
     """``x``, an array or a tree of them, in these layouts inside of a compiled program.
 
     Values stay what they are. Outside of programs nothing happens, for arrays are

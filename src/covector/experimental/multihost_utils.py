@@ -13,6 +13,7 @@ import numpy as np
 
 from covector import namespaces, tree
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
@@ -102,7 +103,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     return treedef.unflatten(found)
 
 
-def _replicated(x: ConcreteArray) -> ConcreteArray:
+def _replicated(x: ConcreteArray) -> Array:
     return x if x.is_fully_replicated else device_put(x, x.sharding.replicated)
 
 

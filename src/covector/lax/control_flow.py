@@ -5,7 +5,7 @@ in the program. What is here stays one branch, or one loop, in it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from covector import options, tree
 from covector.core import dtypes
@@ -35,16 +35,22 @@ from covector.tree.functions import UNSPECIFIED
 
 __all__ = ["cond", "fori_loop", "scan", "switch", "while_loop"]
 
+R = TypeVar("R")
+#: what a loop passes from each step to the next, as its body returns it
+Carry = TypeVar("Carry")
+#: the output of a step of ``scan``, and all of them, stacked
+Y = TypeVar("Y")
+
 # -- branches --------------------------------------------------------------------------
 
 
 def cond(
     pred: ArrayLike,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
     *operands: PyTree,
     operand: PyTree = UNSPECIFIED,
-) -> PyTree:
+) -> R:
     """``true_fun(*operands)`` if ``pred`` holds, ``false_fun(*operands)`` otherwise.
 
     Only the branch taken is run, except under ``vmap`` with a batch of predicates,
@@ -95,10 +101,10 @@ def cond(
 
 def switch(
     index: ArrayLike,
-    branches: Sequence[Callable[..., Any]],
+    branches: Sequence[Callable[..., R]],
     *operands: PyTree,
     operand: PyTree = UNSPECIFIED,
-) -> PyTree:
+) -> R:
     """``branches[index](*operands)``; an index out of range means the nearest branch.
 
     As ``cond`` otherwise.
@@ -167,14 +173,14 @@ def _as_int32(index: Value, count: int) -> Array:
 
 
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
+    f: Callable[[Any, Any], tuple[Carry, Y]],
     init: PyTree,
     xs: PyTree = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Carry, Y]:
     """Step through the leading axis of ``xs``, carrying a value along.
 
     Step i is ``carry, ys[i] = f(carry, xs[i])``. The body is compiled once, however
@@ -228,11 +234,11 @@ def scan(
 
 def while_loop(
     cond_fun: Callable[[Any], Any],
-    body_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Carry],
     init_val: PyTree,
     *,
     checkpoints: int | None = None,
-) -> PyTree:
+) -> Carry:
     """The first of ``init_val``, ``body_fun(init_val)``, … for which the test fails.
 
     In reverse mode the loop is run again, and taken back step by step from as many kept
@@ -281,12 +287,12 @@ def while_loop(
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
-    body_fun: Callable[[Any, Any], Any],
+    body_fun: Callable[[Any, Any], Carry],
     init_val: PyTree,
     *,
     unroll: int | bool | None = None,
     checkpoints: int | None = None,
-) -> PyTree:
+) -> Carry:
     """``val = body_fun(i, val)`` for each i from ``lower`` below ``upper``.
 
     With static bounds (known while tracing) this is a ``scan``, which keeps what

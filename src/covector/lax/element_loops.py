@@ -1,7 +1,7 @@
 """One function for all elements along an axis: ``map``, ``associative_scan``."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from covector import tree
 from covector.core.annotations import PyTree, Value
@@ -20,10 +20,11 @@ from covector.tree.registry import PyTreeDef
 
 __all__ = ["associative_scan", "map"]
 
+R = TypeVar("R")
+Tree = TypeVar("Tree")
 
-def map(
-    f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None
-) -> PyTree:
+
+def map(f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> R:
     """``f`` of each element along the leading axis, one after another, stacked.
 
     The same as ``vmap(f)(xs)``, in less memory and more time.
@@ -56,7 +57,7 @@ def map(
     return tree.map(Concatenate(0), outs, rest)
 
 
-def _each(loop: Loop, f: Callable[[Any], Any], xs: Value, length: int) -> Array:
+def _each(loop: Loop, f: Callable[[Any], R], xs: PyTree, length: int) -> R:
     def step(_: Any, x: Value) -> tuple[Any, Any]:
         out = f(x)
         for path, leaf in tree.leaves_with_path(out):
@@ -85,8 +86,8 @@ def _merged(x: Array) -> Array:
 
 
 def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool = False, axis: int = 0
-) -> PyTree:
+    fn: Callable[[Any, Any], Any], elems: Tree, reverse: bool = False, axis: int = 0
+) -> Tree:
     """All partial combinations x₀, x₀∘x₁, x₀∘x₁∘x₂, … in 2·log₂ n rounds.
 
     Args:

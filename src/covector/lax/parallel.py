@@ -5,7 +5,7 @@ index ``i * size(b) + j`` of ``("a", "b")`` is index i of ``"a"`` and j of ``"b"
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from covector import options, tree
 from covector.core import dtypes
@@ -51,6 +51,9 @@ __all__ = [
     "pswapaxes",
     "pvary",
 ]
+
+#: a tree of arrays; the result has the same type
+Tree = TypeVar("Tree")
 
 
 def axis_size(axis_name: AxisName) -> int:
@@ -112,11 +115,11 @@ def _countable(x: Value) -> Array:
 
 
 def psum(
-    x: PyTree,
+    x: Tree,
     axis_name: AxisName,
     *,
     axis_index_groups: IndexGroups = None,
-) -> PyTree:
+) -> Tree:
     """The sum over named axes of ``x``, an array or a tree of them; bools count.
 
     A Python number is known to be the same everywhere: it is multiplied by the size of
@@ -138,8 +141,8 @@ def psum(
 
 
 def pmean(
-    x: PyTree, axis_name: AxisName, *, axis_index_groups: IndexGroups = None
-) -> PyTree:
+    x: Tree, axis_name: AxisName, *, axis_index_groups: IndexGroups = None
+) -> Tree:
     """The mean over named axes of ``x``, with the arguments of ``psum``.
 
     >>> import covector as cv
@@ -153,7 +156,7 @@ def pmean(
 
 
 @with_parameters_of(psum)
-def pmax(*args: Any, **options: Any) -> PyTree:
+def pmax(*args: Any, **options: Any) -> Any:
     """The maximum over named axes of ``x``, with the arguments of ``psum``.
 
     >>> import covector as cv
@@ -164,7 +167,7 @@ def pmax(*args: Any, **options: Any) -> PyTree:
 
 
 @with_parameters_of(psum)
-def pmin(*args: Any, **options: Any) -> PyTree:
+def pmin(*args: Any, **options: Any) -> Any:
     """The minimum over named axes of ``x``, with the arguments of ``psum``.
 
     >>> import covector as cv
@@ -175,13 +178,13 @@ def pmin(*args: Any, **options: Any) -> PyTree:
 
 
 def all_gather(
-    x: PyTree,
+    x: Tree,
     axis_name: AxisName,
     *,
     axis_index_groups: IndexGroups = None,
     axis: int = 0,
     tiled: bool = False,
-) -> PyTree:
+) -> Tree:
     """The values of all participants of a named axis.
 
     Args:
@@ -204,13 +207,13 @@ def all_gather(
 
 
 def psum_scatter(
-    x: PyTree,
+    x: Tree,
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: IndexGroups = None,
     tiled: bool = False,
-) -> PyTree:
+) -> Tree:
     """The sum over a named axis, of which each participant keeps its part.
 
     Args:
@@ -234,14 +237,14 @@ def psum_scatter(
 
 
 def all_to_all(
-    x: PyTree,
+    x: Tree,
     axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: IndexGroups = None,
     tiled: bool = False,
-) -> PyTree:
+) -> Tree:
     """Array axis ``split_axis`` is split among the participants of a named axis, and
     what each receives is concatenated along ``concat_axis``.
 
@@ -262,7 +265,7 @@ def all_to_all(
     return _each(x, leaf)
 
 
-def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> PyTree:
+def ppermute(x: Tree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Tree:
     """Values sent round a named axis by (source, target) pairs; zeros where none
     arrives.
 
@@ -276,7 +279,7 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
     return _each(x, PPermute(tuple(axes), tuple(axes.values()), pairs))
 
 
-def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
+def pshuffle(x: Tree, axis_name: AxisName, perm: Sequence[int]) -> Tree:
     """Index k of a named axis gets the value at index ``perm[k]``.
 
     >>> import covector as cv
@@ -294,12 +297,12 @@ def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
 
 
 def pswapaxes(
-    x: PyTree,
+    x: Tree,
     axis_name: AxisName,
     axis: int,
     *,
     axis_index_groups: IndexGroups = None,
-) -> PyTree:
+) -> Tree:
     """A named axis, or each of its groups, and an array axis of the same size change
     indices.
 
@@ -311,7 +314,7 @@ def pswapaxes(
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
+def pbroadcast(x: Tree, axis_name: AxisName, source: int) -> Tree:
     """The value at index ``source`` of a named axis, for all participants.
 
     >>> import covector as cv
@@ -336,7 +339,7 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
     return _each(x, leaf)
 
 
-def pcast(x: PyTree, axis_name: AxisName, *, to: str) -> PyTree:
+def pcast(x: Tree, axis_name: AxisName, *, to: str) -> Tree:
     """``x``, from here on a value of each device along mesh axes of its own.
 
     Casts are inserted wherever values that vary meet others that do not. To write one
@@ -363,11 +366,11 @@ def pcast(x: PyTree, axis_name: AxisName, *, to: str) -> PyTree:
     return pvary(x, axis_name)
 
 
-def pvary(x: PyTree, axis_name: AxisName) -> PyTree:
+def pvary(x: Tree, axis_name: AxisName) -> Tree:
     """``pcast(x, axis_name, to="varying")``."""
     axes = current.trace.checked_axes.intersection(named(axis_name, "pvary"))
     return _each(x, PVary(axes)) if axes else x
 
 
-def _each(x: Value, fun: Callable[[Any], Any]) -> Array:
+def _each(x: Tree, fun: Callable[[Any], Array]) -> Tree:
     return tree.map(lambda v: fun(as_array(v)), x)

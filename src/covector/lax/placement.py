@@ -1,9 +1,9 @@
 """Sharding constraints inside a program."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from covector import tree
-from covector.core.annotations import PyTree, Value
+from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import as_sharding
@@ -15,8 +15,10 @@ __all__ = [
     "with_sharding_constraint",
 ]
 
+Tree = TypeVar("Tree")
 
-def with_sharding_constraint(x: PyTree, shardings: Any) -> PyTree:
+
+def with_sharding_constraint(x: Tree, shardings: Any) -> Tree:
     """``x``, an array or a tree of them, sharded as ``shardings`` says.
 
     In a compiled program this tells the compiler how an intermediate value is to be

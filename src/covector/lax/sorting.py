@@ -1,7 +1,7 @@
 """Sorting of one array or several together, and ``top_k``."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, PyTree, with_parameters_of
@@ -14,6 +14,17 @@ from covector.operations.sorting import Sort, TopK
 __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
 
+@overload
+def sort(
+    operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Array: ...
+@overload
+def sort(
+    operand: Sequence[ArrayLike],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
+) -> tuple[Array, ...]: ...
 def sort(
     operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
 ) -> PyTree:
@@ -68,7 +79,8 @@ def sort_key_val(
     >>> print(*sort_key_val(cnp.array([3, 1, 2]), cnp.array([0.5, 1.5, 2.5])))
     [1 2 3] [1.5 2.5 0.5]
     """
-    return sort((keys, values), dimension, is_stable)
+    keys, values = sort((keys, values), dimension, is_stable)
+    return keys, values
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:

@@ -1,7 +1,7 @@
 """Coordinate grids: ``meshgrid``, ``indices``, ``mgrid`` and the like."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
@@ -61,6 +61,16 @@ def meshgrid(
     return tuple(out)
 
 
+@overload
+def indices(
+    dimensions: Sequence[int],
+    dtype: DTypeLike | None = None,
+    sparse: Literal[False] = False,
+) -> Array: ...
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
 ) -> Any:

@@ -1,7 +1,7 @@
 """Elementwise selection by conditions: ``where``, ``select``, ``piecewise``."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array, link
@@ -17,6 +17,26 @@ from covector.operations.selection import where as _where
 __all__ = ["piecewise", "select", "where"]
 
 
+@overload
+def where(
+    condition: ArrayLike,
+    x: None = None,
+    y: None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> tuple[Array, ...]: ...
+@overload
+def where(
+    condition: ArrayLike,
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array: ...
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,

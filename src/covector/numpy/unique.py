@@ -5,7 +5,7 @@ NumPy finds them; or ``size`` says how many to list, and what is missing is fill
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -68,6 +68,32 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Array
 
 
+@overload
+def unique(
+    ar: Any,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array: ...
+@overload
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Any: ...
 def unique(
     ar: Any,
     return_index: bool = False,
@@ -110,7 +136,7 @@ def unique(
 
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Any:
+) -> UniqueAllResult:
     """``unique`` with all that it can return, NaN counting as different from each
     other.
 
@@ -124,7 +150,7 @@ def unique_all(
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Any:
+) -> UniqueCountsResult:
     """The different elements and how often each occurs; every NaN is different.
 
     >>> import covector.numpy as cnp
@@ -137,7 +163,7 @@ def unique_counts(
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Any:
+) -> UniqueInverseResult:
     """The different elements and which each element is; every NaN is different.
 
     >>> import covector.numpy as cnp

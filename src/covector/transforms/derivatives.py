@@ -6,7 +6,15 @@ Each is thin: check, flatten, call the flat engine, unflatten.
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import numpy as np
 
@@ -46,8 +54,17 @@ from covector.transforms.linear_functions import (
 from covector.transforms.linearize import jvp_flat, linearize_flat
 from covector.transforms.pullback import Pullback, linearize_references, pull_back
 
+if TYPE_CHECKING:
+    from covector.transforms.derivative_types import (
+        Gradient,
+        GradientAndAux,
+        GradientOptions,
+        ValueAndGradient,
+    )
+
 P = ParamSpec("P")
 R = TypeVar("R")
+Aux = TypeVar("Aux")
 
 _type_of = operator.attrgetter("type")
 
@@ -58,7 +75,30 @@ def as_argnums(argnums: Any, who: str) -> Argnums:
     return numbers[0] if hasattr(argnums, "__index__") else numbers
 
 
+@overload
+def value_and_grad(  # pyright: ignore[reportOverlappingOverload]
+    fun: Callable[P, R],
+    argnums: Literal[0] = 0,
+    has_aux: bool = False,
+    **options: "Unpack[GradientOptions]",
+) -> "ValueAndGradient[P, R]": ...
+@overload
 def value_and_grad(
+    fun: Callable[P, R],
+    argnums: Sequence[int],
+    has_aux: bool = False,
+    **options: "Unpack[GradientOptions]",
+) -> Callable[P, tuple[R, tuple[PyTree, ...]]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce: Callable[[Any], Any] | None = None,
+) -> Callable[P, tuple[R, PyTree]]: ...
+def value_and_grad(  # pyright: ignore[reportInconsistentOverload]
     fun: Callable[P, R],
     argnums: Argnums = 0,
     has_aux: bool = False,
@@ -112,7 +152,38 @@ def value_and_grad(
     return value_and_gradient
 
 
+@overload
+def grad(  # pyright: ignore[reportOverlappingOverload]
+    fun: Callable[P, Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    **options: "Unpack[GradientOptions]",
+) -> "Gradient[P]": ...
+@overload
 def grad(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    **options: "Unpack[GradientOptions]",
+) -> "GradientAndAux[P, Aux]": ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: Sequence[int],
+    has_aux: Literal[False] = False,
+    **options: "Unpack[GradientOptions]",
+) -> Callable[P, tuple[PyTree, ...]]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce: Callable[[Any], Any] | None = None,
+) -> Callable[P, PyTree]: ...
+def grad(  # pyright: ignore[reportInconsistentOverload]
     fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
@@ -177,6 +248,16 @@ def choose_arguments(
     return chosen, partial
 
 
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: PyTree, has_aux: Literal[False] = False
+) -> tuple[R, Pullback]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: PyTree, has_aux: Literal[True]
+) -> tuple[R, Pullback, Aux]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool) -> Any: ...
 def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any:
     """The value of ``fun``, and a function from cotangents of it to those of
     ``primals``.
@@ -221,6 +302,27 @@ def _with_linear_part(
     return (value, function, flat.aux) if has_aux else (value, function)
 
 
+@overload
+def jvp(
+    fun: Callable[..., R],
+    primals: Sequence[PyTree],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]],
+    primals: Sequence[PyTree],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(
+    fun: Callable[..., Any],
+    primals: Sequence[PyTree],
+    tangents: Sequence[Any],
+    has_aux: bool,
+) -> Any: ...
 def jvp(
     fun: Callable[..., Any],
     primals: Sequence[PyTree],
@@ -284,6 +386,16 @@ def instantiate_tangent(tangent: Any, type: ArrayType) -> Any:
     return zeros(type) if type.inexact else np.zeros(type.shape, dtypes.float0)
 
 
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: PyTree, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: PyTree, has_aux: Literal[True]
+) -> tuple[R, Callable[..., R], Aux]: ...
+@overload
+def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool) -> Any: ...
 def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any:
     """The value of ``fun``, and its derivative at ``primals`` as a linear function.
 

@@ -10,7 +10,7 @@ pulling that result; the cheapest cover wins, and it may be a mixture.
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, overload
 
 from covector import tree
 from covector.core import dtypes
@@ -25,7 +25,11 @@ from covector.transforms.derivatives import as_argnums, choose_arguments
 from covector.transforms.jacobian_blocks import LinearizedFunction, jacobian_blocks
 from covector.transforms.linearize import linearize_flat
 
+if TYPE_CHECKING:
+    from covector.transforms.derivative_types import Jacobian
+
 P = ParamSpec("P")
+R = TypeVar("R")
 
 #: leaves up to which all covers are tried
 _MOST_LEAVES = 12
@@ -52,7 +56,23 @@ class JacobianPlan(NamedTuple):
         return f"{how}: {self.passes} directions"
 
 
+@overload
+def jacobian(  # pyright: ignore[reportOverlappingOverload]
+    fun: Callable[P, R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> "Jacobian[P, R]": ...
+@overload
 def jacobian(
+    fun: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, PyTree]: ...
+def jacobian(  # pyright: ignore[reportInconsistentOverload]
     fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
@@ -79,7 +99,21 @@ def jacobian(
     )
 
 
+@overload
+def jacfwd(  # pyright: ignore[reportOverlappingOverload]
+    fun: Callable[P, R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> "Jacobian[P, R]": ...
+@overload
 def jacfwd(
+    fun: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, PyTree]: ...
+def jacfwd(  # pyright: ignore[reportInconsistentOverload]
     fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
@@ -96,7 +130,23 @@ def jacfwd(
     return _jacobian(fun, argnums, has_aux, holomorphic, False, "jacfwd", _all_forward)
 
 
+@overload
+def jacrev(  # pyright: ignore[reportOverlappingOverload]
+    fun: Callable[P, R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> "Jacobian[P, R]": ...
+@overload
 def jacrev(
+    fun: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, PyTree]: ...
+def jacrev(  # pyright: ignore[reportInconsistentOverload]
     fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
@@ -116,7 +166,21 @@ def jacrev(
     )
 
 
+@overload
+def hessian(  # pyright: ignore[reportOverlappingOverload]
+    fun: Callable[P, R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> "Jacobian[P, R]": ...
+@overload
 def hessian(
+    fun: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, PyTree]: ...
+def hessian(  # pyright: ignore[reportInconsistentOverload]
     fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,

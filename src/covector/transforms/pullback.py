@@ -126,7 +126,7 @@ class Pullback(LinearFunction):
 
         return into_references
 
-    def __call__(self, *cotangent: Any) -> Any:
+    def __call__(self, *cotangent: Any) -> tuple[Any, ...]:
         if AbstractRef in map(type, self.of.in_types):
             raise RefError(
                 f"{self} gives gradients of references, which are added to references: "

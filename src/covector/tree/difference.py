@@ -144,9 +144,10 @@ def _opened(tree: Any) -> Node:
         children = [child for _, child in pairs]
     else:
         return Node(type(tree))
-    if treedef.node_data() is None:
+    node_data = treedef.node_data()
+    if node_data is None:
         return Node(None)
-    kind, data = treedef.node_data()
+    kind, data = node_data
     return Node(kind, kind, tuple(data) if kind is dict else data, children)
 
 

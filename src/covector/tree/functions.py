@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from covector.errors import ArgumentError, TreeMismatch
 from covector.tree.difference import describe_difference, first_difference, short
 from covector.tree.failures import explain_flatten
 from covector.tree.registry import IsLeaf, PyTreeDef, registry
+
+if TYPE_CHECKING:
+    from covector.core.array_like import Array
+
+Tree = TypeVar("Tree")
 
 
 class Unspecified:
@@ -90,6 +95,16 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     return flatten(tree, is_leaf)[1]
 
 
+# Leaves become arrays in a tree of the same type; what else becomes of them, no type
+# of a tree can say.
+@overload
+def map(
+    f: Callable[..., Array], tree: Tree, *rest: Any, is_leaf: IsLeaf = None
+) -> Tree: ...
+@overload
+def map(
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None
+) -> Any: ...
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """``f`` of each leaf, in the structure of ``tree``.
 

@@ -14,24 +14,27 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeAlias
-
-from jaxlib import _jax
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from covector.errors import TreeMismatch, short_name
 
+if TYPE_CHECKING:
+    from covector.tree import registry_types as _pytree
+else:
+    from jaxlib._jax import pytree as _pytree
+
 #: the structure of a tree without its leaves, as ``tree.structure`` returns it; it
 #: compares equal to equal structures, and hashes
-PyTreeDef: TypeAlias = _jax.pytree.PyTreeDef
+PyTreeDef: TypeAlias = _pytree.PyTreeDef
 #: the step of a path to an element of a tuple or a list; its number is ``idx``
-SequenceKey: TypeAlias = _jax.pytree.SequenceKey
+SequenceKey: TypeAlias = _pytree.SequenceKey
 #: the step of a path to a value of a dict; its key is ``key``
-DictKey: TypeAlias = _jax.pytree.DictKey
+DictKey: TypeAlias = _pytree.DictKey
 #: the step of a path to an attribute of an object; its name is ``name``
-GetAttrKey: TypeAlias = _jax.pytree.GetAttrKey
+GetAttrKey: TypeAlias = _pytree.GetAttrKey
 #: the step of a path to a child of a node that has no names for them; its number is
 #: ``key``
-FlattenedIndexKey: TypeAlias = _jax.pytree.FlattenedIndexKey
+FlattenedIndexKey: TypeAlias = _pytree.FlattenedIndexKey
 
 #: one step of a path: one of the classes of keys, or a key of a user's own node
 KeyEntry: TypeAlias = Any
@@ -40,12 +43,12 @@ KeyPath: TypeAlias = tuple[KeyEntry, ...]
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
 
 #: the registry of the classes that are nodes of trees
-registry = _jax.pytree.PyTreeRegistry()
+registry = _pytree.PyTreeRegistry()
 
 # A treedef pickles its registry by reference, so the registry says where it lives.
 registry.__module__, registry.__name__ = __name__, "registry"
 
-LEAF = registry.flatten(0)[1]
+LEAF: PyTreeDef = registry.flatten(0)[1]
 
 
 def is_tree_node(typ: type) -> bool:

@@ -7,10 +7,20 @@ checked, and the flat ones go into a ``CustomCall``.
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from types import MethodType
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from covector import tree
-from covector.core.annotations import Tangents, Value
+from covector.core.annotations import Tangents, Untyped, Value
 from covector.core.array_like import Array
 from covector.core.flat import (
     FlatFunction,
@@ -53,6 +63,7 @@ from covector.transforms.transpose import instantiate
 from covector.tree.registry import PyTreeDef
 
 P = ParamSpec("P")
+Rest = ParamSpec("Rest")
 R = TypeVar("R")
 
 
@@ -165,8 +176,22 @@ class CustomFunction(Generic[P, R]):
         )
         return flat.out_tree.unflatten(outs)
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload  # of unknown parameters: mypy loses them in functools.partial
+    def __get__(
+        self: "CustomFunction[[Untyped, Untyped, Untyped, Untyped], R]",
+        instance: object,
+        owner: Any = None,
+    ) -> "Callable[..., R]": ...
+    @overload
+    def __get__(
+        self: "CustomFunction[Concatenate[Any, Rest], R]",
+        instance: object,
+        owner: Any = None,
+    ) -> "Callable[Rest, R]": ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
 
 class custom_jvp(CustomFunction[P, R]):

@@ -5,9 +5,9 @@ batch asks the rule. Its derivative is again such an operation: the rule of the
 derivative is the derivative of the rule. Reverse mode transposes the program of that.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from types import MethodType
 from typing import Any
 
 from covector import tree
@@ -275,7 +275,7 @@ class custom_vmap:
         return outs, out_mask
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
 
 def _check_result(

@@ -7,10 +7,13 @@ line, so derivatives and batches of the equation inherit it.
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from covector.core.source import scopes, wraps
 from covector.errors import ArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class named_scope:
@@ -39,7 +42,7 @@ class named_scope:
             )
         self.name = name
 
-    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
         @wraps(fun)
         def named(*args: Any, **kwargs: Any) -> Any:
             with named_scope(self.name):  # a new one each time: fun may call itself
@@ -65,6 +68,12 @@ class outermost_scope:
         scopes.close(self)
 
 
+@overload
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]: ...
+@overload
+def named_call(
+    fun: None = None, *, name: str | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def named_call(
     fun: Callable[..., Any] | None = None, *, name: str | None = None
 ) -> Any:

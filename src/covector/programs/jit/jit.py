@@ -12,10 +12,13 @@ which may have been traced before (``program_cache``).
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from types import MethodType
 from typing import (
     Any,
+    Concatenate,
     Generic,
     ParamSpec,
+    Self,
     TypedDict,
     TypeVar,
     Unpack,
@@ -23,7 +26,7 @@ from typing import (
 )
 
 from covector import options, tree
-from covector.core.annotations import PyTree
+from covector.core.annotations import PyTree, Untyped
 from covector.core.array_like import Array
 from covector.core.convert import as_array, operand_on
 from covector.core.flat import who_of
@@ -61,6 +64,7 @@ from covector.tree.failures import recover
 from covector.tree.registry import registry
 
 P = ParamSpec("P")
+Rest = ParamSpec("Rest")
 R = TypeVar("R")
 
 #: straight to C++: on the way of every call
@@ -286,8 +290,22 @@ class PjitFunction(Generic[P, R]):
         self.programs.clear()
         self._caches.forget_calls()
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload  # of unknown parameters: mypy loses them in functools.partial
+    def __get__(
+        self: "PjitFunction[[Untyped, Untyped, Untyped, Untyped], R]",
+        instance: object,
+        owner: Any = None,
+    ) -> "PjitFunction[..., R]": ...
+    @overload
+    def __get__(
+        self: "PjitFunction[Concatenate[Any, Rest], R]",
+        instance: object,
+        owner: Any = None,
+    ) -> "PjitFunction[Rest, R]": ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<{self.who}>"

@@ -57,7 +57,7 @@ class Resolved(NamedTuple):
         return tuple(dict.fromkeys(found))
 
     def put_inputs(
-        self, leaves: Sequence[Any], in_tree: PyTreeDef, who: str
+        self, leaves: Sequence[Any], in_tree: PyTreeDef | None, who: str
     ) -> Sequence[Any]:
         """The arguments, put where in_shardings says.
 

@@ -1,7 +1,7 @@
 """``device_put`` and ``reshard``: arrays copied to a device or a sharding."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from covector import options, tree
 from covector.core.annotations import ArrayLike, LinearMaps, PyTree, Value, Values
@@ -25,7 +25,27 @@ from covector.operations.identities import Identity
 from covector.operations.placement import ShardingConstraint
 from covector.runtime import client
 
+Tree = TypeVar("Tree")
 
+
+@overload
+def device_put(
+    x: ArrayLike,
+    device: PyTree = None,
+    *,
+    src: PyTree = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Array: ...
+@overload
+def device_put(
+    x: Tree,
+    device: PyTree = None,
+    *,
+    src: PyTree = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Tree: ...
 def device_put(
     x: PyTree,
     device: PyTree = None,
@@ -71,7 +91,7 @@ def device_put(
     return treedef.unflatten(put)
 
 
-def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
+def reshard(xs: Tree, out_shardings: PyTree) -> Tree:
     """``xs``, an array or a tree of them, sharded as ``out_shardings`` says.
 
     Args:

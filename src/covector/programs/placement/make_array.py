@@ -15,6 +15,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype, from_numpy
 from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.transfer import check_devices
@@ -32,7 +33,7 @@ def make_array_from_callback(
     sharding: ShardingLike,
     data_callback: Callable[[tuple[slice, ...]], Any],
     dtype: DTypeLike | None = None,
-) -> ConcreteArray:
+) -> Array:
     """An array whose shards ``data_callback`` gives: it is called with the index of
     each, a tuple of slices of the global array, once for each different shard that a
     device of this process is to have.
@@ -104,7 +105,7 @@ def make_array_from_single_device_arrays(
     arrays: Sequence[Value],
     *,
     dtype: DTypeLike | None = None,
-) -> ConcreteArray:
+) -> Array:
     """An array whose shards are these arrays, each on its device already; they share
     the memory.
 
@@ -158,7 +159,7 @@ def make_array_from_process_local_data(
     sharding: ShardingLike,
     local_data: ArrayLike | Sequence[Any],
     global_shape: Sequence[int | None] | None = None,
-) -> ConcreteArray:
+) -> Array:
     """An array of the values that each process has: the rows of its own devices, say.
 
     Args:

@@ -5,7 +5,7 @@ import gc
 import sys
 from collections import Counter
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from covector.core.sharding.transfer import guard
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.runtime import buffers, client
+
+Tree = TypeVar("Tree")
 
 _Cache = type(functools.lru_cache(lambda: None))
 
@@ -41,7 +43,7 @@ def device_get(x: PyTree) -> PyTree:
         return tree.map(on_host, x)
 
 
-def block_until_ready(x: PyTree) -> PyTree:
+def block_until_ready(x: Tree) -> Tree:
     """``x``, once every array in it has been computed; what went wrong is raised here.
 
     >>> import covector as cv
@@ -58,7 +60,7 @@ def block_until_ready(x: PyTree) -> PyTree:
     return x
 
 
-def copy_to_host_async(x: PyTree) -> PyTree:
+def copy_to_host_async(x: Tree) -> Tree:
     """Start copying the arrays in ``x`` to the host, where they are not there yet."""
     for leaf in tree.leaves(x):
         if isinstance(leaf, ConcreteArray):

@@ -6,14 +6,16 @@ A policy takes an operation, the types of its operands and its parameters.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from covector import tree
-from covector.core.annotations import HostArray, LinearMaps, PyTree, Value
+from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.operations.identities import Identity
 from covector.programs.higher_order.partition import Policy
+
+Tree = TypeVar("Tree")
 
 
 @operation
@@ -38,7 +40,7 @@ class Name(Identity):
         return [cotangents[0]]
 
 
-def checkpoint_name(x: PyTree, name: str) -> PyTree:
+def checkpoint_name(x: Tree, name: str) -> Tree:
     """``x``, under a name that the policies ``save_only_these_names`` … refer to.
 
     >>> import covector as cv

@@ -12,7 +12,7 @@ not, since each result is either reduced or assembled from shards.
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 from covector import tree
 from covector.core.annotations import AxisName, PyTree
@@ -29,18 +29,21 @@ from covector.programs.spmd.shard_map_api import shard_map
 from covector.runtime import client
 from covector.transforms.mapped_axes import batch_size
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 SAME = PartitionSpec()
 
 
 def data_parallel(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     mesh: Any = None,
     *,
     batch_argnums: int | Sequence[int] = -1,
     axis_name: AxisName | None = None,
     reduce: str = "mean",
     out_specs: PyTree = SAME,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """``fun`` on a batch that is sharded over the devices of a mesh.
 
     Each device runs it on its shard of the batch, with all of the other arguments, and
@@ -73,6 +76,7 @@ def data_parallel(
     if reduce not in ("mean", "sum"):
         raise ArgumentError(f"{who}: reduce is 'mean' or 'sum', but got {reduce!r}.")
     indices = argument_numbers(who, "batch_argnums", batch_argnums)
+    called: Callable[..., Any] = fun
 
     @wraps(fun)
     def over_devices(*args: Any) -> Any:
@@ -84,7 +88,7 @@ def data_parallel(
 
         @wraps(fun)
         def on_device(*shards: Any) -> Any:
-            leaves, out_tree = tree.flatten(fun(*shards))
+            leaves, out_tree = tree.flatten(called(*shards))
             specs = tree.flatten_prefix(
                 out_specs, out_tree, f"{who}: out_specs", of="the result", is_leaf=_leaf
             )
@@ -106,7 +110,7 @@ def data_parallel(
         )
         return mapped(*args)
 
-    return over_devices
+    return cast("Callable[P, R]", over_devices)
 
 
 def _reduced(x: Any, axes: tuple[Any, ...], count: int) -> Any:

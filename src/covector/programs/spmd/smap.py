@@ -6,7 +6,7 @@ The sharded axis of each array is given as a number, from which the spec follows
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from covector import tree
 from covector.core.annotations import AxisName, PyTree
@@ -14,7 +14,28 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.errors import ShardingError
 from covector.programs.spmd.shard_map_api import shard_map
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@overload
+def smap(
+    f: Callable[P, R],
+    /,
+    *,
+    in_axes: PyTree,
+    out_axes: PyTree,
+    axis_name: AxisName,
+) -> Callable[P, R]: ...
+@overload
+def smap(
+    f: None = None,
+    /,
+    *,
+    in_axes: PyTree,
+    out_axes: PyTree,
+    axis_name: AxisName,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def smap(
     f: Callable[..., Any] | None = None,
     /,
