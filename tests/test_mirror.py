@@ -31,6 +31,7 @@ ELSEWHERE = {
     "lowering/first_device.py": "programs/callbacks/test_effects.py",
     "lowering/sharding.py": "lowering/test_programs_over_meshes.py",
     "transforms/checks.py": "transforms/test_derivatives.py",
+    "transforms/derivative_types.py": "test_types_of_users.py",
     "transforms/jacobian_blocks.py": "transforms/test_jacobian.py",
     "transforms/linear_functions.py": "transforms/test_derivatives.py",
     "transforms/linearity.py": "transforms/test_linear_transpose.py",

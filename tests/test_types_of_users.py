@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "tests" / "typing" / "user_script.py"
 TRANSFORMATIONS = SCRIPT.with_name("transformations.py")

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import inspect
 import threading
 import warnings
 import weakref
@@ -180,6 +181,19 @@ def test_methods_with_a_static_self():
 def test_bound_methods():
     two, three = Model(2.0), Model(3.0)
     assert [float(cv.jit(m.plain)(1.0)) for m in (two, three, two)] == [2.0, 3.0, 2.0]
+
+
+def test_a_bound_method_shows_its_signature_and_the_stages_of_its_function():
+    class Model:
+        @cv.jit(static_argnums=0)
+        def apply(self, x, *, times: int = 2):
+            """Multiply."""
+            return x * times
+
+    bound = Model().apply
+    assert str(inspect.signature(bound)) == "(x, *, times: int = 2)"
+    assert (bound.__name__, bound.__doc__) == ("apply", "Multiply.")
+    assert "apply" in bound.lower(bound.__self__, 1.0).as_text()
 
 
 @dataclass
