@@ -9,6 +9,7 @@ pass.
 import math
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -211,7 +212,10 @@ class _Bar:
 def _tqdm() -> Any:
     """The bar of tqdm, for a terminal or a notebook."""
     try:
-        from tqdm.auto import tqdm  # noqa: PLC0415  an extra of the package
+        with warnings.catch_warnings():
+            # In notebooks that have no widgets it warns, and draws text.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm  # noqa: PLC0415  an extra of the package
     except ImportError as error:
         raise MissingLibrary(
             "progress draws with tqdm, which is not installed. Install it with: "

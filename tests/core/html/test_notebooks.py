@@ -42,6 +42,13 @@ def test_cells_show_html_and_text(outputs):
     assert len(pictures(outputs[1][0]["text/html"])) == 1
 
 
+def test_a_bar_of_progress_comes_without_warnings(outputs):
+    bar, shown = "".join(o["text"] for o in outputs[4] if "text" in o), outputs[4][-1]
+    assert "20/20" in bar
+    assert "Warning" not in bar
+    assert shown["text/plain"].startswith("Array(190")
+
+
 def test_a_program_shows_the_lines_of_its_cell(outputs):
     words = read(outputs[2][0]["text/html"]).text
     assert "line 3  y = cnp.sin(x) * 2" in words

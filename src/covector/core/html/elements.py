@@ -15,33 +15,33 @@ _STYLE = """
 [data-theme="dark"] .covector, [theme="dark"] .covector,
 [data-md-color-scheme="slate"] .covector {
   --strong: #82b1ff; --type: #5cc8bd; --number: #f2a071; }
-.covector pre, .covector code { font: 12px/1.5 ui-monospace, "SF Mono", Menlo,
-  Consolas, monospace; color: inherit; background: none; border: 0; padding: 0; }
-.covector pre { margin: 0; white-space: pre; overflow-x: auto; }
-.covector .soft { opacity: .72; }
+.covector pre, .covector .line, .covector .grid {
+  font: 12px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+.covector pre { margin: 0; padding: 0; border: 0; color: inherit; background: none;
+  white-space: pre; overflow-x: auto; }
+.covector .soft, .covector .source, .covector figcaption { opacity: .72; }
 .covector .row { display: flex; flex-wrap: wrap; gap: .3rem .9rem; margin: .3rem 0;
   align-items: flex-end; }
 .covector figure { margin: 0; }
-.covector figcaption { font-size: 11px; opacity: .72; }
+.covector figcaption { font-size: 11px; }
 .covector img { image-rendering: pixelated; display: block; margin: 0;
   border: 1px solid var(--edge); box-sizing: content-box; }
 .covector svg { width: 100%; max-width: 360px; height: auto; display: block; }
 .covector .scale { display: inline-block; width: 7rem; height: .6rem;
   margin: 0 .4rem; border: 1px solid var(--edge); vertical-align: baseline; }
-.covector table { border-collapse: collapse; margin: .3rem 0; width: auto; }
-.covector td, .covector th { border: 1px solid var(--edge); padding: .2rem .6rem;
-  text-align: center; font: 12px/1.4 ui-monospace, Menlo, Consolas, monospace;
-  color: inherit; }
-.covector tr, .covector th { background: none; border-color: transparent; }
-.covector td { border-color: var(--edge); }
 .covector .grid { overflow-x: auto; }
+.covector .grid table { border-collapse: collapse; margin: .3rem 0; width: auto;
+  font: inherit; }
+.covector .grid tr:nth-child(n) { background: none; }
+.covector .grid th, .covector .grid td { padding: .2rem .6rem; border: 0;
+  text-align: center; font-weight: 400; color: inherit; }
+.covector .grid td { border: 1px solid var(--edge); }
 .covector .program { background: var(--tint); border: 1px solid var(--edge);
   border-radius: 6px; padding: .5rem .7rem; max-height: 36rem; overflow: auto; }
-.covector .line { display: flex; flex-wrap: wrap; gap: 0 1.5rem; }
-.covector .line code { flex: 3 1 19rem; min-width: 0; white-space: pre-wrap;
-  overflow-wrap: anywhere; text-indent: -4ch; }
-.covector .line .source { flex: 2 1 12rem; min-width: 0; white-space: pre-wrap;
-  overflow-wrap: anywhere; opacity: .72; text-indent: 0; }
+.covector .line { display: flex; flex-wrap: wrap; gap: 0 1.5rem;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
+.covector .equation { flex: 3 1 19rem; min-width: 0; text-indent: -4ch; }
+.covector .source { flex: 2 1 12rem; min-width: 0; }
 .covector .strong { color: var(--strong); font-weight: 600; }
 .covector .type { color: var(--type); }
 .covector .number { color: var(--number); }

@@ -45,9 +45,9 @@ def program_html(jaxpr: Any) -> str:
 def _row(text: str, source: Html | None) -> Html:
     body = text.lstrip()
     style = f"padding-left:{len(text) - len(body) + 4}ch"
-    code = element("code", *_colored(body), style=style)
-    beside = element("code", source or "", class_="source")
-    return element("div", code, beside, class_="line")
+    equation = element("div", *_colored(body), class_="equation", style=style)
+    beside = element("div", source or "", class_="source")
+    return element("div", equation, beside, class_="line")
 
 
 def _colored(text: str) -> Iterator[str]:
