@@ -120,11 +120,13 @@ def serving(pages: Sequence[str], reports: "queue.Queue[Any]") -> Iterator[str]:
 @contextlib.contextmanager
 def opened(command: Sequence[str]) -> Iterator[None]:
     """A browser that runs beside."""
-    process = subprocess.Popen([*command, "--remote-debugging-port=0"], stderr=-3)
+    process = subprocess.Popen(
+        [*command, "--remote-debugging-port=0"], stderr=subprocess.DEVNULL
+    )
     try:
         yield
     finally:
-        process.terminate()
+        process.kill()
         process.wait()
 
 
@@ -156,7 +158,9 @@ def take_pictures(
                 size = f"--window-size={max(width, 500)},{HEIGHT}"
                 command = [*browser, size, f"--screenshot={file}", "--timeout=4000"]
                 subprocess.run(
-                    [*command, f"{base}/screen.html?{query}"], check=True, stderr=-3
+                    [*command, f"{base}/screen.html?{query}"],
+                    check=True,
+                    stderr=subprocess.DEVNULL,
                 )
 
 

@@ -9,6 +9,8 @@ from website.definitions import source
 from website.entries import Entry, relative
 
 INDEX = "reference/index.md"
+#: the search finds what stands on the page before other pages that name it
+_FIRST = "---\nsearch:\n  boost: 4\n---"
 
 
 def generated() -> dict[str, str]:
@@ -54,12 +56,12 @@ def index() -> str:
 def reference_page(page: Page) -> str:
     """A table of the names by module, and an entry for each."""
     own = _on(page)
-    parts = [f"# {page.title}"]
+    parts = [_FIRST if page.section == "covector" else "", f"# {page.title}"]
     for module in page.names:
         inside = [e for e in own if e.module == module]
         parts += _about(page, module)
         parts.append(_table(page, inside))
-    return "\n\n".join([*parts, *[entries.markdown(e) for e in own]])
+    return "\n\n".join([*parts, *[entries.markdown(e) for e in own]]).lstrip()
 
 
 def source_text(module: str) -> str:
