@@ -8,7 +8,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.core import dtypes
-from covector.errors import DLPackError, DTypeError
+from covector.errors import ArgumentError, DLPackError, DTypeError
 
 KEY = cv.random.key(0)
 NUMBERS = [
@@ -164,6 +164,11 @@ def test_formats_are_those_of_the_number_or_of_the_text():
     assert f"{cnp.asarray(2.0):.3f}" == "2.000"
     assert f"{cnp.asarray(7):04d}" == "0007"
     assert f"{cnp.arange(3):>9}" == "  [0 1 2]"
+
+
+def test_a_format_of_numbers_is_refused_for_arrays_in_words():
+    with pytest.raises(ArgumentError, match=r"'.2f' is for one number"):
+        f"{cnp.ones(3):.2f}"
 
 
 def test_what_has_no_numbers_is_described():

@@ -246,6 +246,18 @@ def test_copies_of_a_tracer_are_the_tracer(name):
     TRANSFORMS[name](fun)
 
 
+def test_a_tracer_has_no_digits_to_format():
+    def f(x):
+        assert f"{x}" == str(x) == "Tracer(f32[])"
+        return f"{x:.3f}"
+
+    with pytest.raises(ConcretizationTypeError) as caught:
+        cv.jit(f)(1.0)
+    words = " ".join(str(caught.value).split())
+    assert words.startswith("The format '.3f' needs a known number, but got a traced")
+    assert 'covector.debug.print("{x:.3f}", x=x) prints the value when' in words
+
+
 def test_a_tracer_cannot_be_pickled():
     def fun(x):
         with pytest.raises(ConcretizationTypeError, match="Pickling needs known"):

@@ -12,7 +12,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.host_values import read_only
 from covector.core.key_types import KeyType
-from covector.errors import DLPackError, DTypeError
+from covector.errors import ArgumentError, DLPackError, DTypeError
 from covector.runtime import buffers
 
 #: the bit of ``inspect.BufferFlags`` with which writable memory is asked for
@@ -197,9 +197,15 @@ class Exported(Array):
     # -- in print ----------------------------------------------------------------------
 
     def __format__(self, spec: str) -> str:
-        if self.ndim or self._only_described:
+        if not self.ndim and not self._only_described:
+            return format(self.item(), spec)
+        try:
             return format(str(self), spec)
-        return format(self.item(), spec)
+        except ValueError:
+            raise ArgumentError(
+                f"the format {spec!r} is for one number, but got {self.type}. Format "
+                "its elements, or use numpy.array2string or covector.debug.print."
+            ) from None
 
     @property
     def _only_described(self) -> bool:

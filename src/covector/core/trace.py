@@ -215,6 +215,15 @@ class Tracer(Array):
             + "Keep it an array: x.astype(complex) works under every transformation."
         )
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        raise ConcretizationTypeError(
+            self._unknown(f"The format {spec!r} needs a known number")
+            + f'covector.debug.print("{{x:{spec}}}", x=x) prints the value when the '
+            "program runs."
+        )
+
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TracerArrayConversionError(
             self._unknown("NumPy needs the values of an array")
