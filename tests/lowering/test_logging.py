@@ -84,7 +84,7 @@ def test_recompilations_are_explained(caplog, drawn, block):
         fresh(drawn + 1)(X)
     (first, second) = messages(caplog)
     assert first[:2] == second[:2] == ("WARNING", "covector.jit")
-    assert "argument 0 was f32[4] and is now f32[3]. It was compiled be" in first[2]
+    assert "argument x was f32[4] and is now f32[3]. It was compiled be" in first[2]
     assert f"closure value c was {drawn} and is now {drawn + 1}" in second[2]
 
 

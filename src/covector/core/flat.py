@@ -18,7 +18,13 @@ from covector.core.convert import SEQUENCES, as_array
 from covector.core.references import Ref, has_references
 from covector.core.source import function_line, is_own, users_function, wraps
 from covector.core.trace import current
-from covector.errors import ArgumentError, CovectorError, RefError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    CovectorError,
+    DTypeError,
+    RefError,
+    TypeMismatch,
+)
 from covector.tree.nodes import register_pytree_node
 
 
@@ -113,11 +119,26 @@ def argument_path(in_tree: Any, i: int, fun: Any = None) -> str:
     """Leaf i of ``(args, kwargs)`` in words: ``argument 0['w']``, or ``argument
     params['w']`` of a function; ``keyword argument x``.
     """
-    path = tree.leaf_path(in_tree, i)
+    return path_in_call(tree.leaf_path(in_tree, i), fun)
+
+
+def path_in_call(path: tuple[Any, ...], fun: Any = None) -> str:
+    """A path into ``(args, kwargs)``, as ``argument_path`` has it."""
     if path[0].idx == 0:
         k = path[1].idx
-        return f"argument {_parameter(fun, k) or k}{tree.keystr(path[2:])}"
+        return f"argument {parameter(fun, k) or k}{tree.keystr(path[2:])}"
     return f"keyword argument {path[1].key}{tree.keystr(path[2:])}"
+
+
+def chosen_path(
+    in_tree: Any, i: int, argnums: int | Sequence[int], fun: Any = None
+) -> str:
+    """Leaf i of the arguments that ``argnums`` names, as ``argument_path`` has it."""
+    path = tree.leaf_path(in_tree, i)
+    position: int = path[1].idx
+    n = argnums if isinstance(argnums, int) else argnums[position]
+    name = parameter(fun, n) if n >= 0 else None
+    return f"argument {name or n}{tree.keystr(path[2:])}"
 
 
 def argument_numbers(who: str, option: str, given: Any) -> tuple[int, ...]:
@@ -157,7 +178,7 @@ def parameters_of(fun: Callable[..., Any]) -> list[str]:
     return [] if signature is None else list(signature.parameters)
 
 
-def _parameter(fun: Any, k: int) -> str | None:
+def parameter(fun: Any, k: int) -> str | None:
     """The name of the parameter that takes argument k, if it is known."""
     fun, fixed = _without_fixed(fun)
     signature = _signature(fun)
@@ -276,9 +297,25 @@ def _not_a_function(wanted: str, given: Any) -> TypeMismatch:
     )
 
 
-def arrays(leaves: Sequence[Any], who: str) -> list[Any]:
-    """Leaves as arrays and tracers."""
-    return [x if isinstance(x, Array) else as_array(x, who) for x in leaves]
+def arrays(
+    leaves: Sequence[Any], who: str, path: Callable[[int], str] | None = None
+) -> list[Any]:
+    """Leaves as arrays and tracers; ``path`` tells which leaf is none, by its index."""
+    try:
+        return [x if isinstance(x, Array) else as_array(x, who) for x in leaves]
+    except DTypeError as error:
+        if path is not None:
+            first = next(i for i, x in enumerate(leaves) if not _becomes_array(x))
+            error.add_note(f"It is {path(first)}.")
+        raise
+
+
+def _becomes_array(x: Any) -> bool:
+    try:
+        as_array(x)
+    except DTypeError:
+        return False
+    return True
 
 
 # -- references among arguments --------------------------------------------------------

@@ -3,12 +3,12 @@
 Each check raises in the words of the function that the user called.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from covector import options, tree
+from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
@@ -22,21 +22,21 @@ Argnums = int | Sequence[int]
 
 
 def check_differentiable(
-    leaves: Sequence[Any], holomorphic: bool, who: str, in_tree: Any, argnums: Argnums
+    leaves: Sequence[Any],
+    holomorphic: bool,
+    who: str,
+    path: Callable[[int], str],
 ) -> None:
-    """Raise where an argument that ``argnums`` names has no derivative."""
+    """Raise where an argument has no derivative; ``path`` tells which leaf it is."""
     for i, x in enumerate(leaves):
         good = dtypes.is_complex(x.type.dtype) if holomorphic else x.type.inexact
         if not good:
-            raise _not_differentiable(x.type, holomorphic, who, i, in_tree, argnums)
+            raise _not_differentiable(x.type, holomorphic, who, path(i))
 
 
 def _not_differentiable(
-    type: ArrayType, holomorphic: bool, who: str, i: int, in_tree: Any, argnums: Argnums
+    type: ArrayType, holomorphic: bool, who: str, where: str
 ) -> NotDifferentiable:
-    path = tree.leaf_path(in_tree, i)
-    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    where = f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
     if holomorphic:
         return NotDifferentiable(
             f"{who} with holomorphic=True needs complex arguments, but {where} is "

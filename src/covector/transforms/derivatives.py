@@ -25,7 +25,9 @@ from covector.core.convert import as_array, scalar
 from covector.core.flat import (
     FlatFunction,
     argument_numbers,
+    argument_path,
     arrays,
+    chosen_path,
     describe,
     split_aux,
     who_of,
@@ -132,9 +134,10 @@ def value_and_grad(  # pyright: ignore[reportInconsistentOverload]
     def value_and_gradient(*args: P.args, **kwargs: P.kwargs) -> Any:
         chosen, partial = choose_arguments(wanted or fun, argnums, args, kwargs, who)
         leaves, in_tree = tree.flatten((chosen, {}))
-        primals = arrays(leaves, who)
+        path = functools.partial(chosen_path, in_tree, argnums=argnums, fun=fun)
+        primals = arrays(leaves, who, path)
         if not allow_int or holomorphic:
-            check_differentiable(primals, holomorphic, who, in_tree, argnums)
+            check_differentiable(primals, holomorphic, who, path)
         flat = FlatFunction(partial, in_tree, who, has_aux)
         types = list(map(_type_of, primals))
         active = [t.inexact for t in types]
@@ -289,7 +292,8 @@ def _with_linear_part(
         linearized = linearize_references
         leaves = [x if type(x) is Ref else as_array(x, who) for x in leaves]
     else:
-        leaves = arrays(leaves, who)
+        path = functools.partial(argument_path, in_tree, fun=fun)
+        leaves = arrays(leaves, who, path)
     types = tuple([p.type for p in leaves])
     active = [t.inexact for t in types]
     outs, linear = linearized(flat, leaves, active, who)
@@ -348,7 +352,8 @@ def jvp(
                 f"but got {describe(given)}. Write jvp(f, (x,), (dx,))."
             )
     leaves, in_tree = tree.flatten((tuple(primals), {}))
-    leaves = arrays(leaves, who)
+    path = functools.partial(argument_path, in_tree, fun=fun)
+    leaves = arrays(leaves, who, path)
     given = _tangents(tangents, in_tree, [p.type for p in leaves], who)
     flat = FlatFunction(fun, in_tree, who, has_aux)
     outs, out_tangents = jvp_flat(flat, leaves, given, who)

@@ -7,6 +7,7 @@ Each block (result, argument) must be covered either by pushing that argument or
 pulling that result; the cheapest cover wins, and it may be a mixture.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, 
 from covector import tree
 from covector.core import dtypes
 from covector.core.annotations import PyTree
-from covector.core.flat import FlatFunction, arrays, who_of
+from covector.core.flat import FlatFunction, arrays, chosen_path, who_of
 from covector.core.jaxpr import Var
 from covector.core.source import wraps
 from covector.core.types import show_types
@@ -241,9 +242,10 @@ class _Jacobian(NamedTuple):
         who, argnums, holomorphic = self.who, self.argnums, self.holomorphic
         chosen, partial = choose_arguments(self.fun, argnums, args, kwargs, who)
         leaves, in_tree = tree.flatten((chosen, {}))
-        leaves = arrays(leaves, who)
+        path = functools.partial(chosen_path, in_tree, argnums=argnums, fun=self.fun)
+        leaves = arrays(leaves, who, path)
         if not self.allow_int:
-            check_differentiable(leaves, holomorphic, who, in_tree, argnums)
+            check_differentiable(leaves, holomorphic, who, path)
         flat = FlatFunction(partial, in_tree, who, self.has_aux)
         active = [x.type.inexact for x in leaves]
         outs, linear = linearize_flat(flat, leaves, active, who)
@@ -293,17 +295,11 @@ class _Jacobian(NamedTuple):
         pushed, pulled = self.directions(p)
         results = [tree.keystr(tree.leaf_path(p.out_tree, i)) for i in pulled]
         return JacobianPlan(
-            tuple([_argument_name(p, j, self.argnums) for j in pushed]),
+            tuple([chosen_path(p.in_tree, j, self.argnums) for j in pushed]),
             tuple([f"result{path}" for path in results]),
             sum([p.in_types[j].size for j in pushed])
             + sum([p.out_types[i].size for i in pulled]),
         )
-
-
-def _argument_name(p: LinearizedFunction, j: int, argnums: Argnums) -> str:
-    path = tree.leaf_path(p.in_tree, j)
-    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    return f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
 
 
 # -- which mode for which block --------------------------------------------------------

@@ -55,7 +55,7 @@ def in_dims(
 ) -> list[int | None]:
     """The mapped axis of each leaf, counted from the front; None for shared leaves."""
     axes = axes_of_leaves(fun, in_axes, args, kwargs, len(types), who)
-    return from_the_front(axes, types, in_tree, who)
+    return from_the_front(axes, types, in_tree, who, fun)
 
 
 def axes_of_leaves(
@@ -102,13 +102,13 @@ def _check_nodes(arguments: Any, axes: Sequence[Any], who: str) -> None:
 
 
 def from_the_front(
-    axes: Sequence[Any], types: Sequence[Any], in_tree: Any, who: str
+    axes: Sequence[Any], types: Sequence[Any], in_tree: Any, who: str, fun: Any
 ) -> list[int | None]:
     """Axes counted from the front, for leaves of these types; only mapped ones need a
     type.
     """
     return [
-        None if d is None else _axis(d, t, i, in_tree, who)
+        None if d is None else _axis(d, t, i, in_tree, who, fun)
         for i, (d, t) in enumerate(zip(axes, types, strict=True))
     ]
 
@@ -131,13 +131,13 @@ def _axes_by_name(
     return by_position, {name: in_axes.get(name, 0) for name in kwargs}
 
 
-def _axis(d: Any, type: ArrayType, i: int, in_tree: Any, who: str) -> int:
+def _axis(d: Any, type: ArrayType, i: int, in_tree: Any, who: str, fun: Any) -> int:
     if not isinstance(d, int) or isinstance(d, bool):
         raise TypeMismatch(f"{who}: in_axes holds ints and None, but got {d!r}.")
     if not -type.ndim <= d < type.ndim:
         raise AxisError(
-            f"{who}: {argument_path(in_tree, i)} is {type}, which has no axis {d} to "
-            "map over. Give in_axes None for what the whole batch shares."
+            f"{who}: {argument_path(in_tree, i, fun)} is {type}, which has no axis {d} "
+            "to map over. Give in_axes None for what the whole batch shares."
         )
     return d % type.ndim
 
@@ -148,6 +148,7 @@ def batch_size(
     given: int | None,
     in_tree: Any,
     who: str,
+    fun: Any = None,
 ) -> int:
     """The one size that all mapped axes have."""
     if given is not None and not hasattr(given, "__index__"):
@@ -161,7 +162,7 @@ def batch_size(
             "some argument an axis in in_axes, or pass axis_size."
         )
     if sizes.count(sizes[0]) != len(sizes):
-        raise _sizes_differ(types, dims, given, in_tree, who)
+        raise _sizes_differ(types, dims, given, in_tree, who, fun)
     return sizes[0]
 
 
@@ -171,6 +172,7 @@ def _sizes_differ(
     given: int | None,
     in_tree: Any,
     who: str,
+    fun: Any,
 ) -> AxisError:
     mapped = [i for i, d in enumerate(dims) if d is not None]
     sizes = {i: types[i].shape[dims[i]] for i in mapped}
@@ -178,16 +180,16 @@ def _sizes_differ(
     if common is None:
         common = Counter(sizes.values()).most_common(1)[0][0]
     shown = "; ".join(
-        f"{argument_path(in_tree, i)} is {types[i]}, mapped over axis "
+        f"{argument_path(in_tree, i, fun)} is {types[i]}, mapped over axis "
         f"{dims[i]} of size {n}"
         for i, n in sizes.items()
         if n != common
     )
-    transform, _, fun = who.partition(" of ")
+    transform, _, name = who.partition(" of ")
     source = "axis_size is" if given is not None else "the others have"
     return AxisError(
         f"{transform} got inconsistent sizes for array axes to be mapped: {shown}, "
-        f"where {source} {common}. The function is {fun}.",
+        f"where {source} {common}. The function is {name}.",
         page="mapped-axes",
     )
 

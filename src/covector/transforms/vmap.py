@@ -85,8 +85,8 @@ def vmap(
             for x, a in zip(leaves, axes, strict=True)
         ]
         types = [getattr(x, "type", None) for x in leaves]
-        dims = from_the_front(axes, types, in_tree, who)
-        size = batch_size(types, dims, axis_size, in_tree, who)
+        dims = from_the_front(axes, types, in_tree, who, fun)
+        size = batch_size(types, dims, axis_size, in_tree, who, fun)
         flat = FlatFunction(fun, in_tree, who)
         if has_references(leaves):
             outs, found = _batch_references(flat, size, leaves, dims, axis, who)

@@ -32,12 +32,12 @@ CHANGES = {
     "the type of an argument": (
         lambda: scaled(PARAMETERS),
         lambda: scaled({"w": cnp.ones(5)}),
-        r"argument 0\['w'\] was f32\[4\] and is now f32\[5\]",
+        r"argument p\['w'\] was f32\[4\] and is now f32\[5\]",
     ),
     "its dtype": (
         lambda: scaled(PARAMETERS),
         lambda: scaled({"w": cnp.arange(4)}),
-        r"argument 0\['w'\] was f32\[4\] and is now i32\[4\]",
+        r"argument p\['w'\] was f32\[4\] and is now i32\[4\]",
     ),
     "a number in place of an array": (
         lambda: scaled({"w": np.float32(1)}),
@@ -47,7 +47,7 @@ CHANGES = {
     "the structure of an argument": (
         lambda: scaled(PARAMETERS),
         lambda: scaled({"w": X, "b": X}),
-        r"argument 0 was a dict with keys \('w'\) and is now a dict with keys",
+        r"argument p was a dict with keys \('w'\) and is now a dict with keys",
     ),
     "a keyword argument": (
         lambda: scaled(PARAMETERS),

@@ -406,7 +406,7 @@ def test_older_arguments():
         cv.pmap, double, global_arg_shapes=((4,),), error=errors.ArgumentError
     )
     static = cv.pmap(double, static_broadcasted_argnums=1)
-    assert "the static argument 1 must be hashable" in words(
+    assert "the static argument y must be hashable" in words(
         static, X, [1], error=errors.StaticArgumentError
     )
 

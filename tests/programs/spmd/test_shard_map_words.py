@@ -65,7 +65,7 @@ def test_a_scalar_for_each_device():
 def test_an_argument_that_cannot_be_sharded():
     says(
         lambda x: x,
-        "in_specs of argument 0['a']",
+        "in_specs of argument x['a']",
         "(6,) into 4 shards",
         "Pad the axis by 2, to 8",
         args=({"a": X[:6]},),
@@ -73,7 +73,7 @@ def test_an_argument_that_cannot_be_sharded():
 
 
 def test_a_spec_of_too_many_axes():
-    says(lambda x: x, "argument 0", "has 3 entries", in_specs=P("x", None, None))
+    says(lambda x: x, "argument x", "has 3 entries", in_specs=P("x", None, None))
 
 
 def test_an_axis_that_the_mesh_does_not_have():

@@ -26,6 +26,7 @@ from covector.core.flat import (
     argument_path,
     if_of_arrays,
     page_of_class,
+    parameter,
     with_fixed,
 )
 from covector.core.references import Ref
@@ -88,8 +89,12 @@ def _same_memory(x: Any, y: Any) -> bool:
     return x._buffer is not None and x._buffer is y._buffer
 
 
-def as_argument(leaf: Any, i: int, in_tree: PyTreeDef, who: str) -> Any:
-    """Leaf ``i`` of the arguments as an array, a reference, or what stands for them."""
+def as_argument(
+    leaf: Any, i: int, in_tree: PyTreeDef, who: str, fun: Any, statics: tuple
+) -> Any:
+    """Leaf ``i`` of the arguments of a function as an array, a reference, or what
+    stands for them.
+    """
     if isinstance(leaf, ShapeDtypeStruct | Ref):
         return leaf
     if isinstance(leaf, ArrayType):
@@ -99,7 +104,8 @@ def as_argument(leaf: Any, i: int, in_tree: PyTreeDef, who: str) -> Any:
     try:
         return as_array(leaf, who)
     except TypeError as error:
-        where = argument_path(in_tree, i)
+        of_others = with_fixed(fun, {k: v for k, _, v in statics})
+        where = argument_path(in_tree, i, of_others)
         if isinstance(leaf, np.ndarray):  # it could not be static: it has no hash
             error.add_note(f"{where} of {who}")
             raise
@@ -139,25 +145,29 @@ def _call_layout(
     )
 
 
-def check_statics(statics: tuple, who: str) -> None:
+def check_statics(statics: tuple, who: str, fun: Any) -> None:
     """Raise where a static argument is traced or cannot be looked up."""
-    for name, _, value in statics:
+    for key, _, value in statics:
         if isinstance(value, Tracer):
             raise StaticArgumentError(
-                f"{who}: the static argument {name!r} must be known, but it is a "
-                f"traced {value.type}. {value.origin()} Make it static "
-                "there as well, or do not make it static here."
+                f"{who}: the static argument {_name(fun, key)} must be known, but it "
+                f"is a traced {value.type}. {value.origin()} Make it static there as "
+                "well, or do not make it static here."
             )
         try:
             hash(value)
         except TypeError:
             shown = value.type if isinstance(value, ConcreteArray) else repr(value)
             raise StaticArgumentError(
-                f"{who}: the static argument {name!r} must be hashable, but got "
-                f"{shown} of type {type(value).__name__}. The compiled program is "
+                f"{who}: the static argument {_name(fun, key)} must be hashable, but "
+                f"got {shown} of type {type(value).__name__}. The compiled program is "
                 "found by its value. Use a tuple for a list, a frozen "
                 "dataclass for a mapping; or do not make it static."
             ) from None
+
+
+def _name(fun: Any, key: int | str) -> int | str:
+    return (parameter(fun, key) or key) if isinstance(key, int) else key
 
 
 class JitSpec(NamedTuple):

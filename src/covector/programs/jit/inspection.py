@@ -147,7 +147,7 @@ def staged_function(
 
     def traced(*args: Any, **kwargs: Any) -> tuple[Staged, PyTreeDef]:
         dynamic, named, statics = spec.split_static(args, kwargs)
-        check_statics(statics, who)
+        check_statics(statics, who, fun)
         filled = spec.with_statics(fun, statics)
         before = current.trace
         current.trace = _AxisTrace(before, dict(axis_env or ()))

@@ -270,11 +270,11 @@ class PjitFunction(Generic[P, R]):
         statics: tuple[Any, ...] = ()
         if not self._simple:
             args, kwargs, statics = self.spec.split_static(args, kwargs)
-            check_statics(statics, self.who)
+            check_statics(statics, self.who, self.fun)
         leaves, in_tree = tree.flatten((args, kwargs))
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Array):
-                leaves[i] = as_argument(leaf, i, in_tree, self.who)
+                leaves[i] = as_argument(leaf, i, in_tree, self.who, self.fun, statics)
         types = tuple(map(type_of, leaves))
         return Signature(leaves, ProgramKey(in_tree, types, statics, context()))
 

@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from covector import options, tree
-from covector.core.flat import argument_path, parameters_of
+from covector import options
+from covector.core.flat import argument_path, parameters_of, path_in_call, with_fixed
 from covector.core.jaxpr import Jaxpr
 from covector.core.source import Line, is_own
 from covector.core.trace import Context
@@ -118,11 +118,12 @@ def _act(words: str) -> None:
 def _reasons(fun: Callable[..., Any], before: Tracing, now: Tracing) -> list[str]:
     """The differences from the last trace of the function."""
     old, new = before.key, now.key
+    of_others = with_fixed(fun, now.statics)
     if old.in_tree != new.in_tree:
-        found = [_changed_tree(old.in_tree, new.in_tree)]
+        found = [_changed_tree(old.in_tree, new.in_tree, of_others)]
     else:
         found = [
-            f"{argument_path(new.in_tree, i)} was {_type(a, b)} and is now "
+            f"{argument_path(new.in_tree, i, of_others)} was {_type(a, b)} and is now "
             + _type(b, a)
             for i, (a, b) in enumerate(zip(old.types, new.types, strict=True))
             if a is not b
@@ -182,15 +183,13 @@ def _difference(
     return f"{where} is another {other} now"
 
 
-def _changed_tree(before: Any, now: Any) -> str:
+def _changed_tree(before: Any, now: Any, fun: Any) -> str:
     found = first_difference(before, now)
     assert found is not None, "unequal trees differ somewhere"
     if len(found.path) < 2:
         which = "keyword" if found.path and found.path[0].idx else "positional"
         return f"the {which} arguments were {found.left} and are now {found.right}"
-    kind = "argument" if found.path[0].idx == 0 else "keyword argument"
-    name = tree.keystr(found.path[1:2]).strip("[]'")
-    where = f"{kind} {name}{tree.keystr(found.path[2:])}"
+    where = path_in_call(found.path, fun)
     return f"{where} was {found.left} and is now {found.right}"
 
 

@@ -236,7 +236,7 @@ class Mapped:
     ) -> tuple[FlatFunction, list[Any], list[int | None], int]:
         """The flat function and its arguments, their mapped axes, and the size."""
         args, kwargs, statics = self.spec.split_static(args, kwargs)
-        check_statics(statics, self.who)
+        check_statics(statics, self.who, self.fun)
         fun = self.spec.with_statics(self.fun, statics)
         leaves, in_tree = tree.flatten((args, kwargs))
         leaves = arrays(leaves, self.who)

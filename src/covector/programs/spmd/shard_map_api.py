@@ -153,7 +153,7 @@ class ShardMapped:
         for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):
             if spec is None:
                 continue
-            where = f"{self.who}: in_specs of {argument_path(in_tree, i)}"
+            where = f"{self.who}: in_specs of {argument_path(in_tree, i, self.fun)}"
             self._check_spec(spec, leaf.type, manual, where)
             types.append(local_type(leaf.type, spec, manual))
         flat = FlatFunction(self.fun, in_tree, self.who)
