@@ -13,6 +13,11 @@ def text(x):
     return read(x._repr_html_()).text
 
 
+def wide(values):
+    with cv.enable_x64():
+        return cnp.asarray(values)
+
+
 def test_a_small_array_shows_its_values_its_type_and_its_device():
     x = cnp.asarray([[1.0, np.nan], [np.inf, 4.0]])
     assert text(x).startswith(repr(x))
@@ -77,6 +82,7 @@ def test_of_more_axes_the_first_slices_are_shown_by_their_index():
         (lambda: cnp.full((20, 20), 2, "bfloat16"), "all elements are 2"),
         (lambda: cnp.arange(128, dtype="int8").reshape(8, 16), "0 ≤ x ≤ 127"),
         (lambda: cnp.asarray([3e38, -3e38] * 60), "-3e+38 ≤ x ≤ 3e+38, mean 0"),
+        (lambda: wide(np.array([1.7e308, -1.7e308] * 100)), "x ≤ 1.7e+308, mean 0"),
         (lambda: cv.random.split(cv.random.key(0), 200), "key<fry>[200] · 200"),
         (lambda: cv.random.key(0), "key<fry>[] · 1 element"),
     ],

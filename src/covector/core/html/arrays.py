@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.html.elements import element, fragment, joined
+from covector.core.html.elements import element, fragment
 from covector.core.html.pictures import Values, picture
 from covector.core.html.shardings import device_name, shards
 
@@ -62,7 +62,7 @@ def _bytes(count: float) -> str:
 
 
 def _drawn(array: Any) -> list[str]:
-    """The range of the values, and their picture."""
+    """The range of the values in words, and their picture."""
     values = np.asarray(array.host())
     magnitude = dtypes.is_complex(array.dtype)
     with np.errstate(over="ignore"):
@@ -74,14 +74,11 @@ def _drawn(array: Any) -> list[str]:
     low, high = float(finite.min()), float(finite.max())
     if low == high and not others:
         return [element("div", f"all elements are {low:.6g}")]
-    with np.errstate(over="ignore"):
-        mean = float(finite.mean())
+    mean = float((finite / finite.size).sum())  # the sum itself may overflow
     name = "|x|" if magnitude else "x"
     words = f"{low:.4g} ≤ {name} ≤ {high:.4g}, mean {mean:.4g}"
-    return [
-        joined(element("div", words, *([f"; {others}"] if others else []))),
-        picture(numbers, low, high),
-    ]
+    line = element("div", f"{words}; {others}" if others else words)
+    return [line, picture(numbers, low, high)]
 
 
 def _not_finite(numbers: Values) -> str:

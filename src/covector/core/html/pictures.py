@@ -73,12 +73,12 @@ def _reduced(values: Values) -> Values:
     """The means over parts of equal length along each axis, at most ``_PIXELS``."""
     known = np.isfinite(values)
     sums, counts = np.where(known, values, 0.0), known.astype(np.float64)
-    for axis, length in enumerate(values.shape):
-        parts = min(length, _PIXELS)
-        starts = [n * length // parts for n in range(parts)]
-        sums = np.add.reduceat(sums, starts, axis)
-        counts = np.add.reduceat(counts, starts, axis)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        for axis, length in enumerate(values.shape):
+            parts = min(length, _PIXELS)
+            starts = [n * length // parts for n in range(parts)]
+            sums = np.add.reduceat(sums, starts, axis)
+            counts = np.add.reduceat(counts, starts, axis)
         return sums / counts
 
 

@@ -62,7 +62,8 @@ def _colored(text: str) -> Iterator[str]:
 
 def _source(line: Line) -> Html:
     """``model.py:31`` and the text of that line; a cell of a notebook has no name."""
-    name = os.path.basename(line.file) if os.path.isfile(line.file) else "line "
-    where = f"{name}{':' if name.strip() != 'line' else ''}{line.number}"
+    is_file = os.path.isfile(line.file)
+    start = f"{os.path.basename(line.file)}:" if is_file else "line "
+    where = f"{start}{line.number}"
     text = linecache.getline(line.file, line.number).strip()
     return joined(element("span", where, title=str(line)), f"  {text}" if text else "")
