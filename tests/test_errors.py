@@ -247,16 +247,6 @@ def test_a_traced_value_as_a_float():
         cv.jit(float)(1.0)
 
 
-def test_a_traced_value_in_a_formatted_text():
-    with says(
-        errors.ConcretizationTypeError, r"'\.2f' needs a known number", "debug.print"
-    ):
-        cv.jit(lambda x: f"{x:.2f}")(1.0)
-    texts = []
-    cv.jit(lambda x: texts.append(f"{x}"))(1.0)
-    assert texts == ["Tracer(f32[])"]
-
-
 def test_a_traced_value_in_numpy():
     with says(
         errors.TracerArrayConversionError, "NumPy needs the values", "covector.numpy"

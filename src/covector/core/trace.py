@@ -168,14 +168,6 @@ class Tracer(Array):
 
         return tracer_html(self)
 
-    def __format__(self, spec: str) -> str:
-        if not spec:
-            return str(self)
-        raise ConcretizationTypeError(
-            self._unknown(f"The format {spec!r} needs a known number")
-            + "covector.debug.print prints the value when the program runs."
-        )
-
     def _unknown(self, use: str) -> str:
         return f"{use}, but got a traced {self.type}. {self.origin()} "
 
