@@ -5,8 +5,8 @@ line ``# %%`` are prose, and what stands between them is shown as code. ``main()
 it, and ``draw(main())`` is its figure.
 
 The site build runs each program in a process of its own, and keeps its output and its
-figures, one for the light and one for the dark theme, in dist/gallery until the program
-changes.
+figures, one for the light and one for the dark theme, in dist/gallery until the code of
+the program changes.
 """
 
 import ast
@@ -106,8 +106,10 @@ def cards(index: str) -> str:
 
 def built(name: str) -> Path:
     """The folder with the output and the figures of a program, made if need be."""
-    source = (PROGRAMS / f"{name}.py").read_bytes()
-    key = hashlib.sha256(source + Path(__file__).read_bytes()).hexdigest()[:16]
+    program = ast.parse((PROGRAMS / f"{name}.py").read_bytes())
+    program.body = program.body[1:]  # prose may change, as do comments
+    made_by = ast.dump(program) + repr((THEMES, STYLE))
+    key = hashlib.sha256(made_by.encode()).hexdigest()[:16]
     folder = BUILT / f"{name}-{key}"
     if not folder.exists():
         command = [sys.executable, "-m", "website.gallery", name, str(folder)]
