@@ -53,9 +53,7 @@ def potential(positions: Array, box: float) -> Array:
     near = (squared < CUTOFF**2) & ~cnp.eye(len(positions), dtype=bool)
     # Where the mask is False, the distance is replaced before the division as
     # well as after: the gradient of 1 / 0 would be NaN, even times zero.
-    energy = lennard_jones(cnp.where(near, squared, 1.0)) - lennard_jones(
-        CUTOFF**2
-    )
+    energy = lennard_jones(cnp.where(near, squared, 1.0)) - lennard_jones(CUTOFF**2)
     return cnp.where(near, energy, 0.0).sum() / 2
 
 
@@ -120,9 +118,7 @@ def simulate(
         return atoms, (atoms.positions, energy)
 
     atoms, _ = cv.lax.scan(warm, atoms, length=warmup)
-    _, (positions, energies) = cv.lax.scan(
-        observe, atoms, length=steps // every
-    )
+    _, (positions, energies) = cv.lax.scan(observe, atoms, length=steps // every)
     return positions, energies
 
 

@@ -89,9 +89,7 @@ def logits(params: Params, images: Array) -> Array:
 def loss(params: Params, images: Array, labels: Array) -> Array:
     """The mean cross entropy."""
     log_probabilities = cv.nn.log_softmax(logits(params, images))
-    return -cnp.mean(
-        cnp.sum(cv.nn.one_hot(labels, 10) * log_probabilities, axis=1)
-    )
+    return -cnp.mean(cnp.sum(cv.nn.one_hot(labels, 10) * log_probabilities, axis=1))
 
 
 @cv.jit
@@ -180,10 +178,7 @@ def draw(result: Result) -> Figure:
     figure, (left, right) = plt.subplots(
         1, 2, layout="constrained", width_ratios=[1.3, 1]
     )
-    rows = [
-        np.hstack(np.pad(row, ((0, 0), (1, 1), (1, 1))))
-        for row in result.examples
-    ]
+    rows = [np.hstack(np.pad(row, ((0, 0), (1, 1), (1, 1)))) for row in result.examples]
     left.imshow(np.vstack(rows), cmap="gray_r")
     left.set_axis_off()
     steps = EVERY * np.arange(1, len(result.plain) + 1)

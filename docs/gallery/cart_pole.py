@@ -140,9 +140,7 @@ def play(params: Params, game: Game, key: Array) -> tuple[Game, Step]:
     return Game(following, cnp.where(done, 0, age)), step
 
 
-def rollout(
-    params: Params, games: Game, key: Array, steps: int
-) -> tuple[Game, Step]:
+def rollout(params: Params, games: Game, key: Array, steps: int) -> tuple[Game, Step]:
     """All environments, ``steps`` steps."""
 
     def body(games, key):
@@ -182,16 +180,12 @@ def loss(params: Params, batch: tuple[Step, Array]) -> Array:
     target = step.value + advantage
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     log_probabilities = cv.nn.log_softmax(apply(params["policy"], step.state))
-    taken = cnp.take_along_axis(
-        log_probabilities, step.action[:, None], axis=1
-    )[:, 0]
+    taken = cnp.take_along_axis(log_probabilities, step.action[:, None], axis=1)[:, 0]
     ratio = cnp.exp(taken - step.log_probability)
     clipped = cnp.clip(ratio, 1 - CLIP, 1 + CLIP)
     gain = cnp.minimum(ratio * advantage, clipped * advantage).mean()
     error = cnp.mean((value_of(params, step.state) - target) ** 2)
-    entropy = -cnp.sum(
-        cnp.exp(log_probabilities) * log_probabilities, axis=1
-    ).mean()
+    entropy = -cnp.sum(cnp.exp(log_probabilities) * log_probabilities, axis=1).mean()
     return -gain + 0.5 * error - 0.01 * entropy
 
 
@@ -205,9 +199,7 @@ def train(
 
     def learn(state, batch):
         i, state = state
-        gradient = optimizers.clip_grads(
-            cv.grad(loss)(get_params(state), batch), 0.5
-        )
+        gradient = optimizers.clip_grads(cv.grad(loss)(get_params(state), batch), 0.5)
         return (i + 1, update(i, gradient, state)), None
 
     def one_update(carry, key):
@@ -232,9 +224,7 @@ def train(
     )
     state = cnp.array(0), init(initialize(start))
     carry = state, games
-    carry, lengths = cv.lax.scan(
-        one_update, carry, cv.random.split(run, updates)
-    )
+    carry, lengths = cv.lax.scan(one_update, carry, cv.random.split(run, updates))
     return get_params(carry[0][1]), lengths
 
 
@@ -276,9 +266,7 @@ def main(updates: int = 100, environments: int = 32) -> Result:
     states = episode(params, reset(cv.random.key(1)))
     result = Result(np.asarray(lengths), np.asarray(states))
     print(f"mean episode length at first: {result.lengths[0]:.0f} steps")
-    print(
-        f"the trained policy: balanced for {result.balanced} of {LIMIT} steps"
-    )
+    print(f"the trained policy: balanced for {result.balanced} of {LIMIT} steps")
     return result
 
 
@@ -292,9 +280,7 @@ def draw(result: Result) -> Figure:
     left.plot(result.lengths)
     left.set(xlabel="update", ylabel="mean length of an episode")
     seconds = 0.02 * np.arange(result.balanced)
-    right.plot(
-        seconds, np.rad2deg(result.episode[: result.balanced, 2]), linewidth=0.7
-    )
+    right.plot(seconds, np.rad2deg(result.episode[: result.balanced, 2]), linewidth=0.7)
     right.set(xlabel="seconds", ylabel="angle of the pole, degrees")
     return figure
 

@@ -62,9 +62,7 @@ Params = Any
 
 
 @partial(cv.custom_vjp, nondiff_argnums=(0,))
-def equilibrium(
-    f: Callable[..., Array], params: Params, x: Array, z: Array
-) -> Array:
+def equilibrium(f: Callable[..., Array], params: Params, x: Array, z: Array) -> Array:
     """The solution of ``z = f(params, z, x)``, searched from ``z``."""
     return iterate(lambda z: f(params, z, x), z)
 
@@ -123,12 +121,8 @@ def logits(params: Params, image: Array) -> Array:
 
 def loss(params: Params, images: Array, labels: Array) -> Array:
     """The mean cross entropy; each image has its own fixed point."""
-    log_probabilities = cv.nn.log_softmax(
-        cv.vmap(logits, (None, 0))(params, images)
-    )
-    return -cnp.mean(
-        cnp.sum(cv.nn.one_hot(labels, 10) * log_probabilities, axis=1)
-    )
+    log_probabilities = cv.nn.log_softmax(cv.vmap(logits, (None, 0))(params, images))
+    return -cnp.mean(cnp.sum(cv.nn.one_hot(labels, 10) * log_probabilities, axis=1))
 
 
 # %%
@@ -138,9 +132,7 @@ def loss(params: Params, images: Array, labels: Array) -> Array:
 # gradient. It must approach the implicit one as the number of layers grows.
 
 
-def unrolled_loss(
-    params: Params, images: Array, labels: Array, layers: int
-) -> Array:
+def unrolled_loss(params: Params, images: Array, labels: Array, layers: int) -> Array:
     """As ``loss``, but differentiated through so many iterations."""
 
     def one(image):
@@ -151,25 +143,17 @@ def unrolled_loss(
         return params["readout"] @ z
 
     log_probabilities = cv.nn.log_softmax(cv.vmap(one)(images))
-    return -cnp.mean(
-        cnp.sum(cv.nn.one_hot(labels, 10) * log_probabilities, axis=1)
-    )
+    return -cnp.mean(cnp.sum(cv.nn.one_hot(labels, 10) * log_probabilities, axis=1))
 
 
-def gradient_errors(
-    params: Params, images: Array, labels: Array, depths
-) -> list:
+def gradient_errors(params: Params, images: Array, labels: Array, depths) -> list:
     """How far the unrolled gradient is from the implicit one, relatively."""
-    exact, _ = cv.flatten_util.ravel_pytree(
-        cv.grad(loss)(params, images, labels)
-    )
+    exact, _ = cv.flatten_util.ravel_pytree(cv.grad(loss)(params, images, labels))
     errors = []
     for depth in depths:
         gradient = cv.grad(unrolled_loss)(params, images, labels, depth)
         difference = cv.flatten_util.ravel_pytree(gradient)[0] - exact
-        errors.append(
-            float(cnp.linalg.norm(difference) / cnp.linalg.norm(exact))
-        )
+        errors.append(float(cnp.linalg.norm(difference) / cnp.linalg.norm(exact)))
     return errors
 
 
@@ -199,9 +183,7 @@ def main(
 
     @cv.jit
     def step(i, state, key):
-        rows = cv.random.randint(
-            cv.random.fold_in(key, i), (64,), 0, len(labels)
-        )
+        rows = cv.random.randint(cv.random.fold_in(key, i), (64,), 0, len(labels))
         value, gradient = cv.value_and_grad(loss)(
             get_params(state), images[rows], labels[rows]
         )
@@ -213,15 +195,11 @@ def main(
         state, value = step(i, state, cv.random.key(1))
         losses.append(value)
     params = get_params(state)
-    predicted = cv.jit(cv.vmap(logits, (None, 0)))(params, x_test).argmax(
-        axis=1
-    )
+    predicted = cv.jit(cv.vmap(logits, (None, 0)))(params, x_test).argmax(axis=1)
     accuracy = float(np.mean(np.asarray(predicted) == y_test))
     errors = gradient_errors(params, images[:32], labels[:32], depths)
     print(f"test accuracy {accuracy:.1%}")
-    print(
-        f"gradient of {depths[-1]} unrolled layers: wrong by {errors[-1]:.1e}"
-    )
+    print(f"gradient of {depths[-1]} unrolled layers: wrong by {errors[-1]:.1e}")
     return Result(np.array(losses), accuracy, list(depths), errors)
 
 

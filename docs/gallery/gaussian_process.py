@@ -38,9 +38,7 @@ def kernel(theta: dict[str, Array], p: Array, q: Array) -> Array:
     squared = cnp.sum(((p - q) / cnp.exp(theta["log_scales"])) ** 2)
     # The square root has no derivative at 0; 1e-6 more does not matter.
     distance = cnp.sqrt(3 * squared + 1e-12)
-    return (
-        cnp.exp(2 * theta["log_height"]) * (1 + distance) * cnp.exp(-distance)
-    )
+    return cnp.exp(2 * theta["log_height"]) * (1 + distance) * cnp.exp(-distance)
 
 
 def covariances(theta: dict[str, Array], ps: Array, qs: Array) -> Array:
@@ -73,9 +71,7 @@ def negative_log_likelihood(
     log_determinant = 2 * cnp.sum(cnp.log(cnp.diag(lower)))
     squares = whitened @ whitened
     return 0.5 * (
-        squares / len(heights)
-        + log_determinant / len(heights)
-        + cnp.log(2 * cnp.pi)
+        squares / len(heights) + log_determinant / len(heights) + cnp.log(2 * cnp.pi)
     )
 
 
@@ -113,9 +109,7 @@ def predict(
     lower = factor(theta, points)
     across = covariances(theta, points, new)
     mean = across.T @ cho_solve((lower, True), heights)
-    explained = cnp.sum(
-        solve_triangular(lower, across, lower=True) ** 2, axis=0
-    )
+    explained = cnp.sum(solve_triangular(lower, across, lower=True) ** 2, axis=0)
     variance = cnp.exp(2 * theta["log_height"]) - explained
     return mean, cnp.sqrt(cnp.maximum(variance, 0))
 
@@ -137,9 +131,7 @@ class Result(NamedTuple):
     @property
     def coverage(self) -> float:
         """The fraction of the map that lies in its own 95 % interval."""
-        return float(
-            np.mean(abs(self.mean - self.terrain) < 1.96 * self.deviation)
-        )
+        return float(np.mean(abs(self.mean - self.terrain) < 1.96 * self.deviation))
 
 
 def main(measurements: int = 800, every: int = 4) -> Result:

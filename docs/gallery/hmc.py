@@ -82,9 +82,7 @@ def transition(log_density, chain: Chain, key: Array) -> tuple[Array, Array]:
     momentum_key, accept_key, jitter_key = cv.random.split(key, 3)
     force = cv.grad(log_density)
     # Trajectories of varying length do not return to where they started.
-    step = cnp.exp(chain.log_step) * cv.random.uniform(
-        jitter_key, (), minval=0.6
-    )
+    step = cnp.exp(chain.log_step) * cv.random.uniform(jitter_key, (), minval=0.6)
 
     def leapfrog(_, state):
         q, p = state
@@ -104,9 +102,7 @@ def transition(log_density, chain: Chain, key: Array) -> tuple[Array, Array]:
     return cnp.where(accepted, after[0], chain.q), probability
 
 
-def sample(
-    log_density, key: Array, start: Array, warmup: int, draws: int
-) -> Any:
+def sample(log_density, key: Array, start: Array, warmup: int, draws: int) -> Any:
     """The points after warm-up, ``[draws, n]``, and the acceptance rate."""
 
     def adapt(chain, x):
@@ -162,9 +158,7 @@ class Result(NamedTuple):
 def main(chains: int = 4, warmup: int = 500, draws: int = 1000) -> Result:
     """Sample the posterior; all variables have mean 0 and variance 1."""
     data = load_diabetes(scaled=False)
-    x, y = (
-        (v - v.mean(axis=0)) / v.std(axis=0) for v in (data.data, data.target)
-    )
+    x, y = ((v - v.mean(axis=0)) / v.std(axis=0) for v in (data.data, data.target))
     zero = {
         "slopes": cnp.zeros(x.shape[1]),
         "intercept": cnp.array(0.0),
@@ -219,9 +213,7 @@ def draw(result: Result) -> Figure:
     places = np.arange(len(result.features))
     left.hlines(places, low, high)
     left.plot(middle, places, "o", label="posterior")
-    left.plot(
-        result.least_squares, places, "x", color="C1", label="least squares"
-    )
+    left.plot(result.least_squares, places, "x", color="C1", label="least squares")
     left.axvline(0, linewidth=0.5, color="gray")
     left.set(yticks=places, yticklabels=result.features, xlabel="slope")
     left.legend(loc="upper left")

@@ -68,9 +68,7 @@ def local_level(log_variances: Array) -> Model:
     """The model of the Nile, from the logarithms of its two variances."""
     noise, drift = cnp.exp(log_variances)
     one = cnp.ones((1, 1))
-    return Model(
-        one, drift * one, one, noise * one, cnp.array([1000.0]), 1e6 * one
-    )
+    return Model(one, drift * one, one, noise * one, cnp.array([1000.0]), 1e6 * one)
 
 
 # %%
@@ -83,9 +81,7 @@ def local_level(log_variances: Array) -> Model:
 Belief = tuple[Array, Array]
 
 
-def kalman_filter(
-    model: Model, measurements: Array
-) -> tuple[Belief, Belief, Array]:
+def kalman_filter(model: Model, measurements: Array) -> tuple[Belief, Belief, Array]:
     """The beliefs before and after each measurement, and the log likelihood."""
 
     def step(belief, y):
@@ -120,9 +116,7 @@ def smoother(model: Model, before: Belief, after: Belief) -> Belief:
         cv.tree.map(lambda x: x[1:], before),
     )
     _, smoothed = cv.lax.scan(step, last, now, reverse=True)
-    return cv.tree.map(
-        lambda xs, x: cnp.append(xs, x[None], axis=0), smoothed, last
-    )
+    return cv.tree.map(lambda xs, x: cnp.append(xs, x[None], axis=0), smoothed, last)
 
 
 # %%
@@ -137,9 +131,7 @@ def fit(measurements: Array) -> Array:
     """The logarithms of the two variances of largest likelihood."""
 
     def objective(log_variances):
-        *_, log_likelihood = kalman_filter(
-            local_level(log_variances), measurements
-        )
+        *_, log_likelihood = kalman_filter(local_level(log_variances), measurements)
         return -log_likelihood / len(measurements)
 
     start = cnp.log(cnp.array([1e4, 1e3]))
@@ -163,9 +155,7 @@ def main(years: int = 100) -> Result:
     smoothed = cv.jit(smoother)(model, before, after)
 
     def level(belief):
-        return np.asarray(belief[0])[:, 0], np.sqrt(
-            np.asarray(belief[1])[:, 0, 0]
-        )
+        return np.asarray(belief[0])[:, 0], np.sqrt(np.asarray(belief[1])[:, 0, 0])
 
     result = Result(
         float(model.R[0, 0]),
@@ -189,9 +179,7 @@ def draw(result: Result) -> Figure:
     """Measurements, the filtered and the smoothed level."""
     figure, axes = plt.subplots(layout="constrained")
     axes.plot(YEARS, NILE, ".", color="gray", label="measurements")
-    axes.plot(
-        YEARS, result.filtered[0], color="C1", linewidth=1, label="filtered"
-    )
+    axes.plot(YEARS, result.filtered[0], color="C1", linewidth=1, label="filtered")
     mean, deviation = result.smoothed
     axes.plot(YEARS, mean, color="C0", label="smoothed, 90 % interval")
     low, high = mean - 1.645 * deviation, mean + 1.645 * deviation

@@ -81,12 +81,8 @@ def train(key: Array, x: Array, y: Array, steps: int) -> tuple[Params, Array]:
     start_key, batch_key = cv.random.split(key)
 
     def step(state, i):
-        rows = cv.random.randint(
-            cv.random.fold_in(batch_key, i), (BATCH,), 0, len(y)
-        )
-        value, gradient = cv.value_and_grad(loss)(
-            get_params(state), x[rows], y[rows]
-        )
+        rows = cv.random.randint(cv.random.fold_in(batch_key, i), (BATCH,), 0, len(y))
+        value, gradient = cv.value_and_grad(loss)(get_params(state), x[rows], y[rows])
         return update(i, gradient, state), value
 
     state = init(initialize(start_key, (x.shape[1], 32, 32, 1)))
@@ -117,9 +113,7 @@ class Result(NamedTuple):
     @property
     def accuracy(self) -> float:
         """The accuracy of the mean of the networks."""
-        return float(
-            ((self.probabilities.mean(axis=0) > 0.5) == self.labels).mean()
-        )
+        return float(((self.probabilities.mean(axis=0) > 0.5) == self.labels).mean())
 
 
 def main(networks: int = 16, steps: int = 300) -> Result:
@@ -171,9 +165,7 @@ def draw(result: Result) -> Figure:
     )
     wrong = (mean > 0.5) != result.labels
     right.scatter(mean[~wrong], deviation[~wrong], s=12, label="right")
-    right.scatter(
-        mean[wrong], deviation[wrong], s=30, marker="x", label="wrong"
-    )
+    right.scatter(mean[wrong], deviation[wrong], s=30, marker="x", label="wrong")
     right.set(xlabel="mean probability of benign", ylabel="standard deviation")
     right.legend(loc="upper center")
     return figure

@@ -76,9 +76,7 @@ def velocity(state: Array, t: Array, params: Params) -> Array:
 
 def solve(params: Params, years: Array) -> Array:
     """The log populations at times since 1900, which increase from 0."""
-    return odeint(
-        velocity, params["start"], years, params, rtol=1e-4, atol=1e-4
-    )
+    return odeint(velocity, params["start"], years, params, rtol=1e-4, atol=1e-4)
 
 
 # %%
@@ -107,9 +105,7 @@ class Result(NamedTuple):
     @property
     def rmse(self) -> float:
         """The root mean square error of the logarithms of both counts."""
-        fitted = solve(
-            self.params, cnp.arange(len(OBSERVED), dtype=cnp.float32)
-        )
+        fitted = solve(self.params, cnp.arange(len(OBSERVED), dtype=cnp.float32))
         return float(np.sqrt(np.mean((np.asarray(fitted) - OBSERVED) ** 2)))
 
 
@@ -156,16 +152,10 @@ def draw(result: Result) -> Figure:
     left.set(xlabel="year", ylabel="pelts, thousands")
     left.legend()
 
-    grid = np.stack(
-        np.meshgrid(np.linspace(1.8, 4.6, 15), np.linspace(1.2, 4.3, 15))
-    )
+    grid = np.stack(np.meshgrid(np.linspace(1.8, 4.6, 15), np.linspace(1.2, 4.3, 15)))
     points = (grid.reshape(2, -1).T - CENTER).astype(np.float32)
-    field = cv.vmap(velocity, in_axes=(0, None, None))(
-        points, 0.0, result.params
-    )
-    right.quiver(
-        *np.exp(grid.reshape(2, -1)), *np.asarray(field).T, color="gray"
-    )
+    field = cv.vmap(velocity, in_axes=(0, None, None))(points, 0.0, result.params)
+    right.quiver(*np.exp(grid.reshape(2, -1)), *np.asarray(field).T, color="gray")
     right.plot(HARE, LYNX, "o", markersize=4)
     right.plot(*path.T, linewidth=1)
     right.set(xscale="log", yscale="log", xlabel="hare", ylabel="lynx")

@@ -62,9 +62,7 @@ def loss(params: Params, images: Array, labels: Array) -> Array:
     hidden = cv.nn.relu(images @ params["up"] + params["up_bias"])
     logits = hidden @ params["down"] + params["down_bias"]
     log_probabilities = cv.nn.log_softmax(logits)
-    return -cnp.mean(
-        cnp.sum(cv.nn.one_hot(labels, 10) * log_probabilities, axis=1)
-    )
+    return -cnp.mean(cnp.sum(cv.nn.one_hot(labels, 10) * log_probabilities, axis=1))
 
 
 # %%
@@ -78,9 +76,7 @@ init, update, get_params = optimizers.adam(RATE)
 
 
 @cv.jit
-def step(
-    i: Array, state: Any, images: Array, labels: Array
-) -> tuple[Any, Array]:
+def step(i: Array, state: Any, images: Array, labels: Array) -> tuple[Any, Array]:
     """One step of Adam: the next state, and the loss before."""
     value, gradient = cv.value_and_grad(loss)(get_params(state), images, labels)
     return update(i, gradient, state), value
@@ -96,15 +92,11 @@ def batches(steps: int, size: int) -> Any:
         yield pixels[rows], labels[rows]
 
 
-def train(
-    steps: int, batch: int, mesh: Any = None
-) -> tuple[Params, np.ndarray]:
+def train(steps: int, batch: int, mesh: Any = None) -> tuple[Params, np.ndarray]:
     """The parameters and losses; without a mesh, on a single device."""
     params, rows = initialize(cv.random.key(0)), None
     if mesh is not None:
-        shardings = {
-            name: NamedSharding(mesh, spec) for name, spec in SPECS.items()
-        }
+        shardings = {name: NamedSharding(mesh, spec) for name, spec in SPECS.items()}
         params, rows = (
             cv.device_put(params, shardings),
             NamedSharding(mesh, P("data")),
@@ -164,16 +156,12 @@ def main(steps: int = 400, batch: int = 128) -> Result:
     line = cv.make_mesh((4,), ("data",))
     by_hand = explicit_gradient(start, images, labels, line)
     expected = cv.grad(loss)(start, images, labels)
-    differences = cv.tree.map(
-        lambda a, b: cnp.abs(a - b).max(), by_hand, expected
-    )
+    differences = cv.tree.map(lambda a, b: cnp.abs(a - b).max(), by_hand, expected)
     error = float(max(cv.tree.leaves(differences)))
     images = cv.device_put(images, NamedSharding(mesh, P("data")))
 
     print(f"loss {sharded[0]:.2f} → {sharded[-20:].mean():.4f}")
-    print(
-        f"largest difference to one device: {abs(sharded - single).max():.1e}"
-    )
+    print(f"largest difference to one device: {abs(sharded - single).max():.1e}")
     print(f"weight {cv.typeof(params['up'])} as {params['up'].sharding.spec}")
     return Result(sharded, single, error, params["up"], images)
 
@@ -191,15 +179,12 @@ def draw_devices(ax: Any, array: Array) -> None:
     holders: dict[Any, list[str]] = {}
     for shard in array.addressable_shards:
         (top, bottom, _), (left, right, _) = (
-            part.indices(n)
-            for part, n in zip(shard.index, array.shape, strict=True)
+            part.indices(n) for part, n in zip(shard.index, array.shape, strict=True)
         )
         part = (left, top, right - left, bottom - top)
         holders.setdefault(part, []).append(str(shard.device.id))
     for i, ((x, y, width, height), ids) in enumerate(holders.items()):
-        ax.add_patch(
-            plt.Rectangle((x, y), width, height, color=f"C{i}", alpha=0.4)
-        )
+        ax.add_patch(plt.Rectangle((x, y), width, height, color=f"C{i}", alpha=0.4))
         names = "\n".join(ids)
         ax.text(x + width / 2, y + height / 2, names, ha="center", va="center")
     rows, columns = array.shape

@@ -36,9 +36,7 @@ from covector.scipy.signal import convolve2d
 def element_stiffness(poisson: float = 0.3) -> np.ndarray:
     """``[8, 8]`` for a unit square in plane stress: x, y of each corner."""
     corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-    stress = np.array(
-        [[1, poisson, 0], [poisson, 1, 0], [0, 0, (1 - poisson) / 2]]
-    )
+    stress = np.array([[1, poisson, 0], [poisson, 1, 0], [0, 0, (1 - poisson) / 2]])
     stiffness = np.zeros((8, 8))
     for point in corners / np.sqrt(3):
         # Derivatives of the shape functions (1 ± s)(1 ± t) / 4.
@@ -68,9 +66,7 @@ def beam(rows: int, columns: int) -> Beam:
     load = np.zeros(2 * node.size)
     load[2 * node[0, 0] + 1] = -1.0
     held = [*(2 * node[:, 0]), 2 * node[-1, -1] + 1]
-    return Beam(
-        (rows, columns), unknowns, np.delete(np.arange(len(load)), held), load
-    )
+    return Beam((rows, columns), unknowns, np.delete(np.arange(len(load)), held), load)
 
 
 # %%
@@ -97,11 +93,7 @@ def compliance(densities: Array, beam: Beam) -> Array:
     stiffness = 1e-6 + blur(densities).ravel() ** 3
     blocks = stiffness[:, None, None] * element_stiffness()
     rows, columns = beam.unknowns[:, :, None], beam.unknowns[:, None, :]
-    matrix = (
-        cnp.zeros((len(beam.load), len(beam.load)))
-        .at[rows, columns]
-        .add(blocks)
-    )
+    matrix = cnp.zeros((len(beam.load), len(beam.load))).at[rows, columns].add(blocks)
     matrix = matrix[np.ix_(beam.free, beam.free)]
     load = beam.load[beam.free]
     return load @ solve(matrix, load, assume_a="pos")
@@ -130,9 +122,7 @@ def update(densities: Array, gradient: Array, volume: float) -> Array:
         cheap, dear = bracket
         middle = (cheap + dear) / 2
         too_much = at_price(middle).mean() > volume
-        return cnp.where(too_much, middle, cheap), cnp.where(
-            too_much, dear, middle
-        )
+        return cnp.where(too_much, middle, cheap), cnp.where(too_much, dear, middle)
 
     bracket = cnp.array(-30.0), cnp.array(30.0)
     return at_price(cv.lax.fori_loop(0, 60, bisect, bracket)[1])
@@ -166,9 +156,7 @@ def main(
             if i == 7:
                 early = densities
     print(f"compliance {compliances[0]:.0f} → {compliances[-1]:.0f}")
-    return Result(
-        np.asarray(densities), np.asarray(early), np.array(compliances)
-    )
+    return Result(np.asarray(densities), np.asarray(early), np.array(compliances))
 
 
 # %%

@@ -117,9 +117,7 @@ def windows(key: Array, tokens: Array, count: int) -> Array:
     return tokens[starts + cnp.arange(LENGTH + 1)]
 
 
-def train(
-    key: Array, tokens: Array, steps: int, batch: int
-) -> tuple[Params, Any]:
+def train(key: Array, tokens: Array, steps: int, batch: int) -> tuple[Params, Any]:
     """The parameters after ``steps`` steps, and the loss of each."""
     init, update, get_params = optimizers.adam(
         lambda i: 3e-3 * cnp.minimum((i + 1) / 50, 1 - i / (steps + 1)), b2=0.98
@@ -174,14 +172,10 @@ def main(steps: int = 1200, batch: int = 32, length: int = 400) -> Result:
     params, losses = train(cv.random.key(0), train_tokens, steps, batch)
     held_out = windows(cv.random.key(1), test_tokens, 256)
     test_loss = float(cv.jit(loss)(params, held_out))
-    prompt = (
-        "The for statement is used to iterate over the elements of a sequence: "
-    )
+    prompt = "The for statement is used to iterate over the elements of a sequence: "
     written = write(params, cv.random.key(2), cnp.array(encode(prompt)), length)
     sample = prompt + "".join(ALPHABET[i] for i in written.tolist())
-    print(
-        f"loss on held-out text: {test_loss:.2f} nats per character\n\n{sample}"
-    )
+    print(f"loss on held-out text: {test_loss:.2f} nats per character\n\n{sample}")
     return Result(losses, test_loss, sample)
 
 
@@ -198,14 +192,10 @@ def draw(result: Result) -> Figure:
     axes.plot(result.losses, linewidth=0.4, alpha=0.5)
     span = max(1, len(result.losses) // 40)
     mean = np.convolve(result.losses, np.ones(span) / span, mode="valid")
-    axes.plot(
-        np.arange(len(mean)) + span / 2, mean, color="C0", label="training"
-    )
+    axes.plot(np.arange(len(mean)) + span / 2, mean, color="C0", label="training")
     frequency = np.bincount(TOKENS) / len(TOKENS)
     entropy = -np.sum(frequency * np.log(frequency))
-    axes.axhline(
-        entropy, linestyle="--", color="C1", label="character frequencies"
-    )
+    axes.axhline(entropy, linestyle="--", color="C1", label="character frequencies")
     axes.axhline(result.test_loss, color="C2", label="held-out text")
     axes.set(xlabel="step", ylabel="nats per character")
     axes.legend()
