@@ -5,6 +5,7 @@ the next call works.
 """
 
 import doctest
+import functools
 import pickle
 import re
 import threading
@@ -321,6 +322,14 @@ def test_an_argument_that_is_no_array():
         cv.jit(lambda x, mode: x)(1.0, "fast")
     with says(errors.StaticArgumentError, "keyword argument mode", "static_argnames"):
         cv.jit(lambda x, mode: x)(1.0, mode="fast")
+
+
+def test_a_parameter_that_is_no_array_is_told_with_its_path():
+    parameters = {"w": X, "layers": [1.0, {"name": "dense"}]}
+    for transform in (cv.grad, cv.jacobian, lambda f: functools.partial(cv.vjp, f)):
+        with pytest.raises(errors.DTypeError) as caught:
+            transform(lambda params: params["w"].sum())(parameters)
+        assert caught.value.__notes__ == ["It is argument params['layers'][1]['name']."]
 
 
 def test_a_static_argument_that_cannot_be_hashed():

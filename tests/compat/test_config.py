@@ -29,12 +29,22 @@ def test_an_option_is_covectors_under_the_name_of_the_field():
 
 
 def test_an_option_without_meaning_here_keeps_what_it_was_set_to():
-    config.update("jax_traceback_filtering", "off")
-    assert config.jax_traceback_filtering == "off"
-    config.update("jax_traceback_filtering", IGNORED["traceback_filtering"])
+    config.update("jax_logging_level", "DEBUG")
+    assert config.jax_logging_level == "DEBUG"
+    config.update("jax_logging_level", IGNORED["logging_level"])
     with blocks.softmax_custom_jvp(True):
         assert config.jax_softmax_custom_jvp
     assert not config.jax_softmax_custom_jvp
+
+
+@pytest.mark.usefixtures("restored")
+def test_the_filtering_of_tracebacks_is_on_or_off():
+    config.update("jax_traceback_filtering", "remove_frames")
+    assert config.jax_traceback_filtering == "auto"
+    assert cv.config.traceback == "filtered"
+    from_environment({"JAX_TRACEBACK_FILTERING": "off"})
+    assert config.jax_traceback_filtering == "off"
+    assert cv.config.traceback == "full"
 
 
 def test_an_option_with_one_value_refuses_others_and_says_what_to_do():

@@ -26,6 +26,7 @@ from covector.core.source import (
 )
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.errors import TypeMismatch
 from covector.operations.transcendental import sin
 
 F32 = ArrayType((3,), dtypes.float32)
@@ -216,6 +217,12 @@ def test_a_wrapper_of_the_user_is_where_it_stands():
 
     line = wrapper.__code__.co_firstlineno
     assert f"(test_source.py:{line})" in function_line(wrapper)
+
+
+def test_a_function_of_the_library_has_its_bare_name():
+    assert function_line(cnp.sin) == "sin"
+    with pytest.raises(TypeMismatch, match=r"^jvp of sin needs a tangent"):
+        cv.jvp(cnp.sin, (1.0,), (np.ones(2),))
 
 
 def test_what_has_no_code_has_its_bare_name():

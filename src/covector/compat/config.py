@@ -25,13 +25,16 @@ def _platforms() -> str:
     return ",".join(variables.PLATFORMS.read() or variables.JAX_PLATFORMS.read())
 
 
-#: options that Python objects elsewhere hold: how they are read
+#: what the field calls the ways to print a traceback
+_FILTERING = {"filtered": "auto", "full": "off"}
+#: options that are held elsewhere, or under another name: how they are read
 _READ: dict[str, Callable[[], Any]] = {
     "compilation_cache_dir": compilation_cache.directory,
     "enable_checks": lambda: options.settings.check_programs,
     "num_cpu_devices": lambda: client.cpu_devices_wanted() or -1,
     "platform_name": _platforms,
     "platforms": lambda: _platforms() or None,
+    "traceback_filtering": lambda: _FILTERING[options.current().traceback],
 }
 #: all options, without the prefix
 _KNOWN = (*options.names(), *_READ, *IGNORED, *FIXED)
@@ -57,6 +60,8 @@ class FieldConfig(Config):
             _check_fixed(bare, value)
         elif bare == "enable_checks":
             options.settings.check_programs = bool(value)
+        elif bare == "traceback_filtering":
+            options.update(traceback="full" if value == "off" else "filtered")
         else:
             super().update(bare, value)
 
@@ -166,7 +171,8 @@ class _Blocks:
     """Context managers of options by name: ``blocks.softmax_custom_jvp(True)``."""
 
     def __getattr__(self, name: str) -> Callable[[Any], Any]:
-        if name not in IGNORED and name not in FIXED and name != "enable_checks":
+        known = (*IGNORED, *FIXED, "enable_checks", "traceback_filtering")
+        if name not in known:
             raise AttributeError(name)
         return partial(_block, name)
 

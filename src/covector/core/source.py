@@ -151,12 +151,14 @@ def attributes_lines_of_equations(
 
 
 def function_line(fun: object) -> str:
-    """``loss (train.py:31)`` for a function; its bare name where it has no code."""
+    """``loss (train.py:31)`` for a function; its bare name where it has no code, or is
+    the library's own.
+    """
     inner = users_function(fun)
     name = _attribute(inner, "__qualname__") or _attribute(inner, "__name__")
     code = getattr(inner, "__code__", None)
     name = short_name(name) if isinstance(name, str) else None
-    if code is None:
+    if code is None or is_own(code.co_filename):
         return name or repr(fun)
     file = code.co_filename.rpartition(os.sep)[2]
     return f"{name} ({file}:{code.co_firstlineno})"

@@ -38,7 +38,7 @@ compiler_detailed_logging_min_ops=10 debug_leaked_clients_on_clear_backends=Fals
 debug_log_modules="" distributed_debug=False hlo_source_file_canonicalization_regex=None
 include_debug_info_in_dumps=True include_full_tracebacks_in_locations=True
 log_checkpoint_residuals=False logging_level="NOTSET" pprint_use_color=True
-send_traceback_to_runtime="off" source_url_schema=None traceback_filtering="auto"
+send_traceback_to_runtime="off" source_url_schema=None
 traceback_in_locations_limit=100 tracer_error_num_traceback_frames=5
 # threads, processes, other formats
 array_garbage_collection_guard=None check_proxy_envs=True cpu_enable_async_dispatch=True
