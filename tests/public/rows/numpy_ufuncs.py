@@ -26,6 +26,16 @@ def reduced(kinds: str) -> Maker:
     return make
 
 
+def in_64_bits(make: Maker) -> Maker:
+    """Samples under ``enable_x64``, without which such dtypes are warned of."""
+
+    def made(draw: Draw) -> Any:
+        draw.x64 = True
+        return make(draw)
+
+    return made
+
+
 def added_at(kinds: str) -> Maker:
     def make(draw: Draw) -> Any:
         x = draw.array(kinds, (4,), (-3, 4))
@@ -79,6 +89,8 @@ rows("numpy", "result_type", elementwise(ANY, ANY), numpy=None, traced=None)
 rows("numpy", "isdtype", lambda d: (np.dtype(d.pick(*NAMES[:-1])), d.pick("integral", "numeric", "real floating", "bool")), traced=None)
 rows("numpy", "issubdtype", lambda d: (d.pick(*NAMES[:-1]), d.pick(np.integer, np.floating, np.inexact)), traced=None)
 rows("numpy", "isscalar iterable", lambda d: (d.pick(1, 2.5, [1], "words", np.float32(1)),), traced=None)
-rows("numpy", "float32 float64 float16 bfloat16 complex64 complex128", elementwise(REAL, within=(-9, 9)), numpy=None, derivative=False)
-rows("numpy", "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64", elementwise(REAL, within=(0, 9)), numpy=None)
+rows("numpy", "float32 float16 bfloat16 complex64", elementwise(REAL, within=(-9, 9)), numpy=None, derivative=False)
+rows("numpy", "float64 complex128", in_64_bits(elementwise(REAL, within=(-9, 9))), numpy=None, derivative=False)
+rows("numpy", "bool_ int8 int16 int32 uint8 uint16 uint32", elementwise(REAL, within=(0, 9)), numpy=None)
+rows("numpy", "int64 uint64", in_64_bits(elementwise(REAL, within=(0, 9))), numpy=None)
 rows("Array", "dtype weak_type", of_array(ANY), numpy=None, traced=None)
