@@ -147,7 +147,8 @@ def join(*calls, seconds=3):
             )
             for call in calls
         ]
-        return [process.communicate()[1] for process in started]
+        # Messages are wrapped, where depends on the words.
+        return [" ".join(process.communicate()[1].split()) for process in started]
 
 
 def port():
