@@ -8,7 +8,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import lax, nn, random
-from covector.errors import TruncatedDTypeWarning
+from covector.errors import IntegerOverflow, TruncatedDTypeWarning
 
 WIDE = np.arange(3.0)
 ONES = cnp.ones(3)
@@ -106,6 +106,33 @@ def test_a_line_that_runs_often_warns_once():
             cnp.zeros(3, "float64")
         cnp.zeros(3, "float64")
     assert len(caught) == 2
+
+
+WIDE_INTEGERS = {
+    "asarray": cnp.asarray,
+    "full": lambda x, dtype: cnp.full(2, x, dtype),
+    "scalar type": lambda x, _: cnp.int64(x),
+    "astype": cnp.astype,
+    "convert": lax.convert_element_type,
+}
+
+
+@pytest.mark.filterwarnings("ignore::covector.errors.TruncatedDTypeWarning")
+@pytest.mark.parametrize("how", WIDE_INTEGERS)
+def test_integers_that_64_bits_are_asked_for_are_not_cut_off(how):
+    make = WIDE_INTEGERS[how]
+    for value in (np.array([2**40 + 5, 1]), np.int64(-(2**31) - 1), np.uint64(2**63)):
+        for dtype in ("int64", int):
+            with pytest.raises(IntegerOverflow, match="in values of NumPy"):
+                make(value, dtype)
+    assert (make(np.int64(-(2**31)), "int64") == -(2**31)).all()
+
+
+@pytest.mark.filterwarnings("ignore::covector.errors.TruncatedDTypeWarning")
+def test_integers_become_any_dtype_that_is_named_and_holds_them():
+    assert cnp.asarray(np.int64(2**32 - 1), "uint64") == 2**32 - 1
+    assert cnp.asarray(np.array([2**40 + 5]), "int32").tolist() == [5]  # a cast
+    assert cnp.asarray(np.array([2**40]), "float64").tolist() == [2.0**40]
 
 
 def test_under_x64_there_is_nothing_to_warn_of():

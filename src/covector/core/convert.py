@@ -45,8 +45,15 @@ _ARRAYS_OF_NUMPY = frozenset({np.ndarray, *[d.type for d in dtypes.NUMBERS]})
 SEQUENCES: tuple[type, ...] = (list, tuple)
 
 
-def asked_dtype(dtype: DTypeLike) -> DType:
+def asked_dtype(dtype: DTypeLike, values: Any = None) -> DType:
     """The dtype that arrays asked for with ``dtype`` have: 64 bits only under x64.
+
+    Args:
+      values: what the array is made of, if that may be integers of NumPy.
+
+    Raises:
+      IntegerOverflow: 32 bits do not hold the values, and ``dtype`` names 64 bits or
+        is ``int``. One that names 32 bits asks for the low ones.
 
     Warns:
       TruncatedDTypeWarning: ``dtype`` names one of 64 bits, and x64 is off. The types
@@ -54,7 +61,12 @@ def asked_dtype(dtype: DTypeLike) -> DType:
     """
     named = dtypes.as_dtype(dtype)
     found = dtypes.canonical(named, options.current().enable_x64)
-    if found is named or dtype is float or dtype is int or dtype is complex:
+    if found is named:
+        return found
+    of_integers = isinstance(values, _OF_NUMPY) and values.dtype.kind in "iu"
+    if of_integers and dtypes.is_integer(found):
+        check_narrowed(values, values.astype(found))
+    if dtype is float or dtype is int or dtype is complex:
         return found
     warnings.warn(
         f"Explicitly requested dtype {named} is not available, and will be truncated "

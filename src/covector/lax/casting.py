@@ -30,7 +30,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> convert_element_type(-1.7, "int8").tolist()
     -1
     """
-    dtype = asked_dtype(new_dtype)
+    dtype = asked_dtype(new_dtype, operand)
     if type(operand) is int and not dtypes.is_key(dtype):
         return _number(operand, dtype)
     return casting.convert(to_be_cast(operand, "convert_element_type"), dtype)

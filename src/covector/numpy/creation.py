@@ -143,7 +143,7 @@ def _array(who: str, x: Any, dtype: DTypeLike | None) -> Array:
         return from_sequence(who, x, None if dtype is None else asked_dtype(dtype))
     if dtype is None:
         return as_array(_buffer_values(x), who)
-    to = asked_dtype(dtype)
+    to = asked_dtype(dtype, x)
     if type(x) is int and not dtypes.is_key(to):
         return scalar(x, to)  # also where it does not fit the default dtype
     return convert(to_be_cast(_buffer_values(x), who), to)

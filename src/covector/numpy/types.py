@@ -90,8 +90,8 @@ def astype(
     >>> cnp.astype(cnp.array([-1.5, 300.0, cnp.nan]), "uint8").tolist()
     [0, 255, 0]
     """
+    to = asked_dtype(float if dtype is None else dtype, x)
     x = to_be_cast(x, "astype")
-    to = asked_dtype(float if dtype is None else dtype)
     if dtypes.is_complex(x.type.dtype) and not (
         dtypes.is_complex(to) or dtypes.is_bool(to)
     ):
