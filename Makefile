@@ -45,7 +45,7 @@ bench: .venv/ready-bench ## covector beside its peers; writes benchmarks/results
 	$(BIN)/python -m benchmarks
 
 docs: .venv/ready-docs   ## the documentation as a site in dist/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -q
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 docs-look: docs          ## … read in chromium, at 400 and 1280 pixels: is a line cut?
 	$(BIN)/python -m website.look

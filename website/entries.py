@@ -101,7 +101,7 @@ def source_page(module: str) -> str:
 
 def markdown(entry: Entry) -> str:
     """The entry, under its heading."""
-    parts = [f"## {docstrings.inline(entry.name)} {{ #{entry.path} }}"]
+    parts = [_heading("##", entry.name, entry.path)]
     page, found = entry.page.path, entry.definition
     shown = signatures.signature(found, entry.name, entry.value)
     parts.append(signatures.block(shown or _stated(entry)))
@@ -150,6 +150,12 @@ def _docstring(thing: Any) -> str:
     return text if text and text != shared else ""
 
 
+def _heading(level: str, name: str, anchor: str) -> str:
+    """A heading with an anchor, in which ``__`` begins no bold text."""
+    anchor = anchor.replace("_", r"\_")
+    return f"{level} {docstrings.inline(name)} {{ #{anchor} }}"
+
+
 def _stated(entry: Entry) -> str:
     """The statement of a class or of a value, short."""
     statement = entry.definition.statement
@@ -180,7 +186,7 @@ def members(entry: Entry) -> list[str]:
         path = f"{entry.path}.{name}"
         shown = member.signature
         parts += [
-            f"### {docstrings.inline(name)} {{ #{path} }}",
+            _heading("###", name, path),
             signatures.block(shown),
             docstrings.markdown(member.docstring, linker(entry, shown)),
         ]

@@ -15,6 +15,7 @@ import hashlib
 import importlib
 import io
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -112,6 +113,8 @@ def built(name: str) -> Path:
     key = hashlib.sha256(made_by.encode()).hexdigest()[:16]
     folder = BUILT / f"{name}-{key}"
     if not folder.exists():
+        for old in BUILT.glob(f"{name}-*"):
+            shutil.rmtree(old)
         command = [sys.executable, "-m", "website.gallery", name, str(folder)]
         subprocess.run(command, cwd=ROOT, check=True)
     return folder

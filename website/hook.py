@@ -2,6 +2,7 @@
 functions.
 """
 
+import re
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -30,6 +31,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """The front page of the gallery shows pictures."""
     return gallery.cards(markdown) if page.file.src_uri == gallery.INDEX else markdown
+
+
+def on_page_content(html: str, *, page: Page, **_: Any) -> str:
+    """MkDocs checks links to anchors; these are all, those of numbered lines too."""
+    page.present_anchor_ids = {*re.findall(r'\sid="([^"]+)"', html)}
+    return html
 
 
 def _filled(item: Any) -> Any:
