@@ -162,6 +162,20 @@ def test_what_the_user_was_handling_is_shown_with_its_own_lines():
     assert text.count(HINT) == 1
 
 
+def test_frames_of_what_is_not_printed_are_not_counted():
+    def program():
+        try:
+            layer(cnp.ones(3), cnp.ones(4))
+        except TypeError:
+            raise ValueError("my own") from None
+
+    error = caught(program)
+    formatted = traceback.TracebackException.from_exception(error)
+    assert "hidden" not in "".join(formatted.format())
+    with tracebacks.as_shown(error):
+        assert not hasattr(error, "__notes__")
+
+
 def test_the_members_of_a_group_are_filtered():
     text = text_of(ExceptionGroup("two", [wrong_shape(), wrong_shape()]))
     assert text.count("return cnp.tanh(x @ w)") == 2

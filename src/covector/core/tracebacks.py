@@ -92,7 +92,7 @@ def _hint(hidden: int, way: str) -> str:
     return f"({frames} inside covector hidden; {way})"
 
 
-# -- exceptions, for who reads them itself ---------------------------------------------
+# -- exceptions, for printers that read them themselves --------------------------------
 
 
 @contextlib.contextmanager
@@ -101,10 +101,10 @@ def as_shown(error: BaseException | None, way: str = _BY_OPTION) -> Generator[No
 
     A note on it says how frames that are missing can be seen: that is the ``way``.
     """
-    before = [] if error is None or _everything() else _chain(error)
-    attributes = [(e, dict(_attributes(e))) for e in before]
+    chain = [] if error is None or _everything() else _chain(error)
+    attributes = [(e, dict(_attributes(e))) for e in chain]
     try:
-        hidden = sum([_show(e) for e in before])
+        hidden = sum([_show(e) for e in chain])
         if error is not None and hidden:
             notes = [*getattr(error, "__notes__", ()), _hint(hidden, way)]
             _set(error, "__notes__", notes)
@@ -118,15 +118,20 @@ def as_shown(error: BaseException | None, way: str = _BY_OPTION) -> Generator[No
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """An exception and those that led to it, each once."""
+    """An exception and those that led to it and are shown, each once."""
     found: dict[int, BaseException] = {}
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        e = waiting.pop()
-        if e is not None and id(e) not in found:
-            found[id(e)] = e
-            waiting += [e.__cause__, e.__context__]
+    e: BaseException | None = error
+    while e is not None and id(e) not in found:
+        found[id(e)] = e
+        e = _outside(_above(e))
     return list(found.values())
+
+
+def _above(shown: Any) -> Any:
+    """What is printed above an exception, or above what is formatted of one."""
+    if shown.__cause__ is not None or shown.__suppress_context__:
+        return shown.__cause__
+    return shown.__context__
 
 
 def _attributes(error: BaseException) -> Iterator[tuple[str, Any]]:
@@ -174,9 +179,8 @@ def _filtered(initialize: Callable[..., None]) -> Callable[..., None]:
         self: Any, kind: Any, error: Any, whole: Any, *args: Any, **kwargs: Any
     ) -> None:
         shown = Cut(whole, 0)
-        with contextlib.suppress(
-            Exception
-        ):  # who prints an error must not meet another
+        # Who prints an error must not meet another one.
+        with contextlib.suppress(Exception):
             if not _everything():
                 shown = cut(whole)
         initialize(self, kind, error, shown.traceback, *args, **kwargs)
@@ -191,17 +195,15 @@ def _filtered(initialize: Callable[..., None]) -> Callable[..., None]:
 
 def _finish(first: Any) -> None:
     """Leave out internal exceptions, and append the hint."""
-    found: dict[int, Any] = {}
-    waiting = [first]
+    waiting, hidden = [first], 0
     while waiting:
         shown = waiting.pop()
-        if shown is not None and id(shown) not in found:
-            found[id(shown)] = shown
-            shown.__cause__ = _outside_formatted(shown.__cause__)
-            shown.__context__ = _outside_formatted(shown.__context__)
-            waiting += [shown.__cause__, shown.__context__]
-            waiting += getattr(shown, "exceptions", None) or ()
-    hidden = sum([shown.covector_cut.hidden for shown in found.values()])
+        shown.__cause__ = _outside_formatted(shown.__cause__)
+        shown.__context__ = _outside_formatted(shown.__context__)
+        before = _above(shown)
+        waiting += [] if before is None else [before]
+        waiting += getattr(shown, "exceptions", None) or ()
+        hidden += shown.covector_cut.hidden
     if hidden:
         notes = getattr(first, "__notes__", None) or ()
         first.__notes__ = [*notes, _hint(hidden, _BY_VARIABLE)]
