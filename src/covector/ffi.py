@@ -191,7 +191,10 @@ def register_ffi_target(
 ) -> None:
     """Make a foreign function known under a name, before programs that call it run.
 
+    A name is registered once per process and platform, and for as long as it lives.
+
     Args:
+      name: what ``ffi_call`` takes as ``target_name``.
       fn: a capsule (``pycapsule``); or a dictionary of capsules by the stages of a
         call: "instantiate", "prepare", "initialize", "execute".
       platform: "cpu", "CUDA" (or "gpu"), "ROCM".
@@ -205,7 +208,11 @@ def register_ffi_target(
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Let XLA divide calls of a target between devices along their leading axes."""
+    """Let XLA divide calls of a target between devices along their leading axes.
+
+    Only for kernels that treat the elements of the leading axis one by one. XLA does
+    not check it; the result of another kernel is wrong on more than one device.
+    """
     foreign_functions.register_as_batch_partitionable(name)
 
 

@@ -86,6 +86,8 @@ def start_trace(
 ) -> None:
     """Record what the host and the devices do, until ``stop_trace``.
 
+    Use it where no ``with`` block fits, in a notebook for instance; else ``trace``.
+
     Args:
       log_dir: the folder for the files, below ``plugins/profile/`` and the time.
       create_perfetto_link: print a link that opens the trace at ui.perfetto.dev when it
@@ -140,11 +142,28 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """``start_trace`` with these arguments, and ``stop_trace`` when the block ends.
+    """Record what the host and the devices do inside a ``with`` block.
+
+    Calls return before devices are done: end the block with ``block_until_ready``, or
+    the recording stops too early. Run a jitted function once before, or the recording
+    shows how it is compiled.
+
+    Args:
+      log_dir: the folder for the files, below ``plugins/profile/`` and the time.
+      create_perfetto_link: as ``start_trace`` takes it.
+      create_perfetto_trace: write ``perfetto_trace.json.gz`` as well.
+      profiler_options: what is recorded, and in how much detail.
+
+    Raises:
+      ProfilerError: a trace is being recorded already.
 
     >>> import tempfile, covector as cv
     >>> with tempfile.TemporaryDirectory() as folder, trace(folder):
     ...     y = cv.jit(cv.numpy.sin)(cv.numpy.ones(1000)).block_until_ready()
+
+    See Also:
+      ``TraceAnnotation`` to name parts of a program, ``ProfileData`` to read the files
+      in Python.
     """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:

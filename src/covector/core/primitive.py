@@ -89,7 +89,12 @@ def operation(cls: type[_Operation]) -> type[_Operation]:
 
 
 class Primitive(metaclass=Interned):
-    """An operation: frozen fields for parameters, methods for rules."""
+    """An operation: frozen fields for parameters, methods for rules.
+
+    Decorate a subclass with ``operation``. Calling an instance applies it to arrays.
+    ``type_rule`` is required; a rule that a program needs and the class lacks raises
+    ``MissingRule``, which names the method to write.
+    """
 
     fields: tuple[str, ...] = ()
 
@@ -369,7 +374,10 @@ class OpPlan:
 
 
 class Linear:
-    """Marks, among the operands of a transpose rule, the one it is linear in."""
+    """Stands in a transpose rule for an operand in which the operation is linear.
+
+    It has a ``type`` and no value. The rule returns a cotangent for it.
+    """
 
     __slots__ = ("type",)
 
@@ -392,7 +400,7 @@ def snake_case(name: str) -> str:
 
 
 class ManyResults(Primitive):
-    """An operation with any number of results: calling it gives all of them."""
+    """An operation with any number of results: calling it returns all, as a tuple."""
 
     multiple_results = True
 

@@ -44,7 +44,15 @@ if TYPE_CHECKING:
 class Exported:
     """A function that was lowered, and can be called in other programs and processes.
 
-    Made by ``export`` and ``deserialize``.
+    ``export`` and ``deserialize`` make it. ``call`` runs it with arguments of the types
+    in ``in_avals``, and ``serialize`` gives the bytes for a file. It runs on the
+    ``platforms`` that it was exported for, and on ``nr_devices`` devices.
+
+    >>> import covector as cv
+    >>> from covector.export import export
+    >>> exported = export(cv.jit(cv.numpy.sin))(cv.ShapeDtypeStruct((3,), "float32"))
+    >>> exported.nr_devices, exported.call(cv.numpy.zeros(3)).tolist()
+    (1, [0.0, 0.0, 0.0])
     """
 
     fun_name: str

@@ -197,7 +197,7 @@ def filled(value: Any, type: ArrayType) -> Value:
 
 
 def zeros(type: ArrayType) -> Value:
-    """Zeros: what an absent tangent or cotangent stands for."""
+    """An array of zeros of this type, for an absent tangent or cotangent."""
     return filled(0, type)
 
 
@@ -211,7 +211,7 @@ def move_axis(x: Value, source: int, destination: int) -> Value:
 
 
 def batched(size: int, x: Value, dim: int | None, to: int = 0) -> Value:
-    """``x`` with a batch axis at ``to``: moved there, or made by repetition."""
+    """``x`` with its batch axis, at ``dim``, moved to ``to``; None: repeated there."""
     if dim is not None:
         return move_axis(x, dim, to)
     shape = (*x.type.shape[:to], size, *x.type.shape[to:])
@@ -219,7 +219,11 @@ def batched(size: int, x: Value, dim: int | None, to: int = 0) -> Value:
 
 
 def align(size: int, args: Sequence[Value], dims: Dims) -> list[Array]:
-    """All operands with a batch axis in front."""
+    """All operands with a batch axis in front, as most ``batch`` rules want them.
+
+    ``size`` and ``dims`` are those that the rule got; an operand without a batch axis
+    is repeated.
+    """
     return [batched(size, x, d) for x, d in zip(args, dims, strict=True)]
 
 

@@ -28,7 +28,11 @@ _NARROW = frozenset({*dtypes.NARROW_FLOATS, dtypes.bfloat16, dtypes.float16})
 
 
 class Elementwise(Primitive):
-    """Each element of the result depends on that element of each operand."""
+    """An operation whose operands have one shape, and scalars: element by element.
+
+    A subclass names the operation of StableHLO as ``hlo``, a NumPy function as
+    ``on_host``, and its ``differential``; batching and the rest follow.
+    """
 
     #: the StableHLO or CHLO operation
     hlo: str = ""
@@ -79,7 +83,10 @@ class Elementwise(Primitive):
 
 
 class Bilinear(Primitive):
-    """A product: linear in each of two operands."""
+    """A product: an operation that is linear in each of its two operands.
+
+    A subclass says its ``type_rule``, ``transpose`` and ``batch``; derivatives follow.
+    """
 
     def differential(self, out: Value, lhs: Value, rhs: Value) -> LinearMaps:
         if not dtypes.is_inexact(out.type.dtype):

@@ -36,8 +36,15 @@ _flatten = registry.flatten
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Leaves from left to right, and the structure they were in.
 
+    ``unflatten`` puts leaves back. None is a node without leaves, so it is part of the
+    structure; a dict gives its values in the order of its sorted keys.
+
     Args:
-      is_leaf: where it returns True, a subtree counts as a leaf.
+      tree: any nesting of tuples, lists, dicts, None and registered classes.
+      is_leaf: a function of subtrees; where it returns True, the subtree is a leaf.
+
+    Returns:
+      A list of the leaves, and a ``PyTreeDef``.
 
     Raises:
       TreeMismatch: the keys of a dict cannot be sorted.
@@ -45,6 +52,9 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
 
     >>> flatten({"b": [1, None], "a": (2, 3)})
     ([2, 3, 1], PyTreeDef({'a': (*, *), 'b': [*, None]}))
+
+    See Also:
+      ``unflatten``, ``leaves``, ``structure``, ``flatten_with_path``.
     """
     try:
         return _flatten(tree, is_leaf)
@@ -56,7 +66,12 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
 
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of this structure with these leaves.
+    """The tree of this structure with these leaves: the inverse of ``flatten``.
+
+    Args:
+      treedef: a structure, of ``flatten`` or ``structure``.
+      leaves: as many values as the structure has leaves, from left to right. They may
+        be anything, arrays or not.
 
     Raises:
       TreeMismatch: there are more or fewer leaves than the structure has.
@@ -80,14 +95,25 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Leaves of the tree, from left to right.
 
+    Args:
+      tree: any nesting of containers. None has no leaves: to keep each None, use
+        ``is_leaf=lambda x: x is None``.
+      is_leaf: a function of subtrees; where it returns True, the subtree is a leaf.
+
     >>> leaves([1, (2, {"k": 3}), None])
     [1, 2, 3]
+
+    See Also:
+      ``leaves_with_path``, which also tells where each leaf is.
     """
     return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """Structure of the tree, without its leaves.
+
+    Structures compare equal if the containers, their lengths, the keys of dicts and the
+    static data of registered classes do. The leaves do not matter, nor do their shapes.
 
     >>> structure([1, (2, None)])
     PyTreeDef([*, (*, None)])
@@ -109,13 +135,28 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     """``f`` of each leaf, in the structure of ``tree``.
 
     With more trees, ``f`` gets what each has at the path of that leaf: a leaf, or a
-    whole subtree.
+    whole subtree. This is how optimizers combine parameters with their gradients.
+
+    Args:
+      f: a function of a leaf of ``tree``, and of one value from each of ``rest``.
+      tree: the tree whose structure counts. ``f`` is not called for None, which has no
+        leaves, and the result has None there.
+      rest: trees that have at least this structure.
+      is_leaf: a function of subtrees of ``tree``; where it returns True, the subtree is
+        a leaf.
+
+    Returns:
+      A tree with the structure of ``tree``. Its containers are new.
 
     Raises:
-      TreeMismatch: ``tree`` is not a prefix of one of the others.
+      TreeMismatch: ``tree`` is not a prefix of one of the others. The message tells the
+        path at which they differ.
 
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
+
+    See Also:
+      ``map_with_path`` for functions that need to know the path of each leaf.
     """
     _check_function("map", f)
     first, treedef = flatten(tree, is_leaf)
@@ -164,6 +205,13 @@ def reduce(
     is_leaf: IsLeaf = None,
 ) -> Any:
     """The leaves folded from left to right: f(f(initializer, leaf 0), leaf 1), ….
+
+    Args:
+      function: takes what there is so far, and a leaf.
+      tree: any nesting of containers.
+      initializer: what there is before the first leaf. Without one, it is the first
+        leaf.
+      is_leaf: a function of subtrees; where it returns True, the subtree is a leaf.
 
     Raises:
       TreeMismatch: there is no leaf and no initializer.
@@ -222,6 +270,9 @@ def _fold_halves(operation: Callable[[Any, Any], Any], items: list[Any]) -> Any:
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf is true; so True for a tree without leaves.
+
+    Leaves are tested as Python does, so none may be traced, or an array of more than
+    one element. Combine arrays with ``reduce(covector.numpy.logical_and, tree)``.
 
     >>> all({"a": True, "b": [1, 2]}), all([True, (0,)]), all(None)
     (True, False, True)

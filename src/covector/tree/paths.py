@@ -17,7 +17,12 @@ def flatten_with_path(
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
     """Leaves from left to right, each after its path, and the structure.
 
+    A path is a tuple of keys: ``DictKey`` and ``SequenceKey``, ``GetAttrKey`` for
+    fields of dataclasses and namedtuples, ``FlattenedIndexKey`` where a class names
+    none. ``keystr`` makes words of it.
+
     Args:
+      tree: any nesting of containers.
       is_leaf: where it returns True, a subtree counts as a leaf.
       is_leaf_takes_path: call ``is_leaf(path, subtree)``, not ``is_leaf(subtree)``.
 
@@ -57,6 +62,16 @@ def map_with_path(
     is_leaf_takes_path: bool = False,
 ) -> Any:
     """``f(path, leaf, …)`` of each leaf, in the structure of ``tree``; as ``map``.
+
+    Use it to treat leaves by their names: to leave out biases from weight decay, or to
+    give each parameter its sharding.
+
+    Args:
+      f: takes a path, a leaf of ``tree``, and one value from each of ``rest``.
+      tree: the tree whose structure counts.
+      rest: trees that have at least this structure.
+      is_leaf: where it returns True, a subtree counts as a leaf.
+      is_leaf_takes_path: call ``is_leaf(path, subtree)``, not ``is_leaf(subtree)``.
 
     Raises:
       TreeMismatch: ``tree`` is not a prefix of one of the others.

@@ -22,7 +22,7 @@ from covector.runtime import client
 
 
 class AxisType(enum.Enum):
-    """The partitioning over an axis: by the compiler, in types, or by hand.
+    """How arrays are partitioned over a mesh axis: by the compiler, or by hand.
 
     ``Auto``: the compiler decides, within what arguments, results and constraints say.
     ``Manual``: inside ``shard_map`` over that axis. ``Explicit``, where types say it,
@@ -143,7 +143,18 @@ _interned: dict[tuple[Any, ...], Any] = {}
 
 
 class AbstractMesh(Axes):
-    """Names and sizes of axes, without devices.
+    """Names and sizes of mesh axes, without devices.
+
+    Use it to trace, lower or export a program for a mesh that this machine does not
+    have. Nothing can run on it.
+
+    Args:
+      axis_sizes: the number of devices along each axis.
+      axis_names: as many names.
+      axis_types: an ``AxisType`` for each axis; ``Auto`` by default.
+
+    Raises:
+      ShardingError: names repeat, or there are not as many as sizes.
 
     >>> AbstractMesh((2, 4), ("x", "y")).shape["y"]
     4
@@ -209,6 +220,10 @@ def axis_tuple(axis_names: Any) -> tuple[Any, ...]:
 
 class Mesh(Axes):
     """Devices in a grid with named axes.
+
+    Shardings and ``shard_map`` refer to its axes by name. ``make_mesh`` makes one from
+    a shape, and chooses the order of the devices; this class takes them in the order
+    given. A mesh is a context manager too: ``with mesh:`` makes it the current one.
 
     Args:
       devices: an array of devices, or nested sequences, of as many axes as names.

@@ -38,7 +38,10 @@ _interned: dict[tuple[Any, ...], Any] = {}
 
 
 class Sharding:
-    """The map from devices to the elements of an array that they hold."""
+    """Which elements of an array each device holds: the base of all shardings.
+
+    ``x.sharding`` is that of an array; ``NamedSharding`` makes one from a mesh.
+    """
 
     __slots__ = ("_layouts", "_tiles", "flat_devices", "memory_kind", "single")
 
@@ -194,6 +197,13 @@ def _indices(sharding: Sharding, shape: Shape) -> dict[client.Device, Index]:
 class SingleDeviceSharding(Sharding):
     """All elements on one device.
 
+    Args:
+      device: such as ``covector.devices()[0]``.
+      memory_kind: such as "pinned_host"; None for the memory that programs run on.
+
+    Raises:
+      ShardingError: ``device`` is no device, or has no such memory.
+
     >>> import covector as cv
     >>> SingleDeviceSharding(cv.devices()[0]).shard_shape((2, 3))
     (2, 3)
@@ -249,7 +259,7 @@ def _single_device(platform: str, number: int, kind: str) -> SingleDeviceShardin
 def make_single_device_sharding(
     device: Any, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """``SingleDeviceSharding``, as a function."""
+    """``SingleDeviceSharding(device)``, for programs that call a function."""
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
@@ -263,6 +273,9 @@ def _shown_kind(sharding: Sharding) -> str:
 
 class NamedSharding(Sharding):
     """An array partitioned over the axes of a mesh.
+
+    Give it to ``device_put``, or to ``jit`` as ``in_shardings`` and ``out_shardings``.
+    The size of an array axis must be a multiple of the number of shards along it.
 
     Args:
       mesh: a ``Mesh``; an ``AbstractMesh`` where no devices are needed.

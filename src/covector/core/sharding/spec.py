@@ -59,6 +59,10 @@ def _entry(entry: Any) -> Entry:
 class PartitionSpec:
     """The mesh axes over which each axis of an array is partitioned.
 
+    ``covector.P`` is its short name. With a mesh it makes a ``NamedSharding``;
+    ``shard_map`` takes it as it is. Axes of the array after the last entry are
+    replicated, so ``P()`` replicates the whole array.
+
     Each entry is for one axis of the array: None (replicated), the name of a mesh
     axis, a tuple of such names (the first one outermost), or ``P.UNCONSTRAINED`` (as
     the compiler likes; in constraints only). A spec is a leaf of pytrees.
