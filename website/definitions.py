@@ -56,16 +56,33 @@ def definition(module: str, name: str) -> Definition | None:
     statements = _statements(module)
     if name in statements:
         found = statements[name]
-        if isinstance(found, ast.Assign) and isinstance(found.value, ast.Name):
-            return definition(module, found.value.id)  # another name for it
-        if not isinstance(found, ast.ImportFrom):
+        if isinstance(found, ast.Assign):
+            return _renamed(module, found.value) or Definition(module, name, found)
+        if not isinstance(found, ast.ImportFrom) or not _is_ours(found.module):
             return Definition(module, name, found)
-        original = next(a.name for a in found.names if name in (a.asname, a.name))
-        if not _is_ours(found.module):
-            return Definition(module, name, found)
-        return definition(str(found.module), original)
+        return definition(*_imported(found, name))
     home = _starred_names(module).get(name)
     return definition(home, name) if home else None
+
+
+def _renamed(module: str, given: ast.expr) -> Definition | None:
+    """What ``given``, ``name`` or ``module.name``, is another name for."""
+    if isinstance(given, ast.Name):
+        return definition(module, given.id)
+    if isinstance(given, ast.Attribute) and isinstance(given.value, ast.Name):
+        home = _statements(module).get(given.value.id)
+        if isinstance(home, ast.ImportFrom) and _is_ours(home.module):
+            path = ".".join(_imported(home, given.value.id))
+            return (
+                definition(path, given.attr) if importlib.util.find_spec(path) else None
+            )
+    return None
+
+
+def _imported(statement: ast.ImportFrom, name: str) -> tuple[str, str]:
+    """The module that a name is imported from, and its name there."""
+    aliases = [a for a in statement.names if name in (a.asname, a.name)]
+    return str(statement.module), aliases[0].name
 
 
 def value(module: str, name: str) -> Any:

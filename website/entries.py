@@ -39,7 +39,7 @@ class Entry:
     @property
     def definition(self) -> Definition:
         """Where it is defined."""
-        found = definition(self.original.module, self.original.name)
+        found = definition(self.module, self.name)
         assert found is not None, f"the sources do not tell where {self.path} is from"
         return found
 
@@ -72,21 +72,17 @@ def entries() -> dict[str, Entry]:
 
 @functools.cache
 def _originals() -> dict[str, Entry]:
-    """By path, the entry that describes the same function or class."""
-    first: dict[int, Entry] = {}
+    """By path, the entry that describes the same thing."""
+    first: dict[tuple[str, str], Entry] = {}
     for entry in entries().values():
-        named = getattr(entry.value, "__name__", None) == entry.name
-        if _has_identity(entry.value) and (named or id(entry.value) not in first):
-            known = first.get(id(entry.value))
-            if known is None or known.value.__name__ != known.name:
-                first[id(entry.value)] = entry
-    return {p: first.get(id(e.value), e) for p, e in entries().items()}
-
-
-def _has_identity(thing: Any) -> bool:
-    return (inspect.isclass(thing) or inspect.isfunction(thing)) and hasattr(
-        thing, "__name__"
-    )
+        key = (entry.definition.module, entry.definition.name)
+        known = first.setdefault(key, entry)
+        if entry.name == entry.definition.name != known.name:
+            first[key] = entry
+    return {
+        path: first[entry.definition.module, entry.definition.name]
+        for path, entry in entries().items()
+    }
 
 
 def relative(page: str, target: str) -> str:
