@@ -15,3 +15,6 @@ CovectorError.plain = True
 
 #: importing these makes ``jax`` covector, for the whole process
 collect_ignore = ["src/covector/compat/jax.py", "src/covector/compat/door"]
+
+#: they have no doctests, and tests/test_gallery.py imports and runs them
+collect_ignore_glob = ["docs/gallery/*.py"]
