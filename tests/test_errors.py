@@ -4,8 +4,10 @@ After each error the library is in a clean state: the base trace is watching aga
 the next call works.
 """
 
+import ast
 import doctest
 import functools
+import itertools
 import pickle
 import re
 import threading
@@ -88,7 +90,7 @@ def test_a_holomorphic_gradient_of_real_numbers():
 
 
 def test_argnums_beyond_the_arguments():
-    with says(errors.TypeMismatch, "argument 3", "1 positional arguments"):
+    with says(errors.TypeMismatch, "argument 3", "1 positional argument"):
         cv.grad(lambda x: x, argnums=3)(1.0)
 
 
@@ -123,7 +125,7 @@ def test_arguments_that_are_named_by_something_else(transform, option, given, wa
 
 
 def test_nondiff_argnums_beyond_the_arguments():
-    with says(errors.TypeMismatch, "nondiff_argnums -2", "1 positional arguments"):
+    with says(errors.TypeMismatch, "nondiff_argnums -2", "1 positional argument"):
         cv.custom_vjp(vector_loss, nondiff_argnums=(-2,))
 
 
@@ -648,3 +650,29 @@ def test_the_examples_of_a_page_raise_the_error_it_is_about(name, laid_out):
     for error in raised:
         first, *others = str(error).splitlines()
         assert len(first) <= errors.WIDTH and max(map(len, others)) <= errors.WIDTH
+
+
+#: a number of things, in a message
+NUMBER = re.compile(r"len\(.*|(.*\.)?(ndim|size|num_\w+)|n|count|ndim|rank|size")
+PLURAL = re.compile(
+    r" (\w+ )?(arguments|axes|elements|entries|values|results|devices|operands|keys|"
+    r"leaves|branches|processes|shards|indices|groups|words|points|rows|columns)\b"
+)
+
+
+def several(file):
+    """The texts of a file in which a number stands before a plural."""
+    for text in ast.walk(ast.parse(file.read_text("utf-8"))):
+        parts = text.values if isinstance(text, ast.JoinedStr) else []
+        for hole, after in itertools.pairwise(parts):
+            if isinstance(hole, ast.FormattedValue):
+                number = NUMBER.fullmatch(ast.unparse(hole.value))
+                if number and PLURAL.match(str(getattr(after, "value", ""))):
+                    yield f"{file.name}:{hole.lineno}: {ast.unparse(text)}"
+
+
+def test_one_thing_is_never_told_as_several():
+    """A number and what it counts are put into words by ``how_many``."""
+    assert errors.how_many(1, "axis", "axes") == "1 axis"
+    assert errors.how_many(2, "axis", "axes") == "2 axes"
+    assert [text for file in SOURCES for text in several(file)] == []

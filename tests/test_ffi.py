@@ -272,7 +272,7 @@ def test_layouts_and_aliases_that_do_not_fit():
     shape = cv.ShapeDtypeStruct((2, 3), "float32")
     with pytest.raises(ArgumentError, match=r"layout \(0, 2\) for f32\[2,3\]"):
         ffi.ffi_call("spelled", shape, output_layouts=(0, 2))
-    with pytest.raises(ArgumentError, match=r"1 operands, but input_layouts has 2"):
+    with pytest.raises(ArgumentError, match=r"1 operand, but input_layouts has 2"):
         ffi.ffi_call("spelled", shape, input_layouts=[None, None])(X)
     with pytest.raises(ArgumentError, match=r"input_output_aliases has 1: 0"):
         ffi.ffi_call("spelled", shape, input_output_aliases={1: 0})(X)

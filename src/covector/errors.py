@@ -84,9 +84,9 @@ def short_name(qualified: str) -> str:
     return qualified.rpartition("<locals>.")[2]
 
 
-def counted(number: int, noun: str, nouns: str = "") -> str:
+def how_many(number: "int | Any", noun: str, nouns: str = "") -> str:
     """``1 argument``, ``2 arguments``; ``nouns`` where that is not noun and s."""
-    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+    return f"{number} {noun if str(number) == '1' else nouns or noun + 's'}"
 
 
 #: columns of a line of a message

@@ -18,7 +18,10 @@ from covector.core.annotations import ArrayLike, with_parameters_of
 from covector.core.convert import as_array, type_of
 from covector.core.sharding.as_sharding import Layout
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError
+from covector.errors import (
+    ArgumentError,
+    how_many,
+)
 from covector.lowering import hlo
 from covector.programs.callbacks.foreign_call import (
     TYPED,
@@ -128,8 +131,9 @@ def ffi_call(
         for operand, result in aliases:
             if not (0 <= operand < len(args) and 0 <= result < len(results)):
                 raise ArgumentError(
-                    f"{who} has {len(args)} operands and {len(results)} results, but "
-                    f"input_output_aliases has {operand}: {result}."
+                    f"{who} has {how_many(len(args), 'operand')} and "
+                    f"{how_many(len(results), 'result')}, but input_output_aliases has "
+                    f"{operand}: {result}."
                 )
         pairs = zip(wanted, operands, strict=True)
         outs = ForeignCall(
@@ -167,7 +171,8 @@ def _check_count(
 ) -> None:
     if len(given) != count:
         raise ArgumentError(
-            f"{who} has {count} {of}, but {name} has {len(given)} entries."
+            f"{who} has {count} {of}, but {name} has "
+            f"{how_many(len(given), 'entry', 'entries')}."
         )
 
 

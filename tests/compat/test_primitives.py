@@ -252,7 +252,7 @@ def test_what_rules_return_is_checked():
     ):
         cv.jvp(f, (x,), (x,))
     ad.deflinear2(p, lambda ct, x, *, k: [ct, ct])
-    with pytest.raises(TypeMismatch, match="or None, for each of 1 operands"):
+    with pytest.raises(TypeMismatch, match="or None, for each of 1 operand"):
         cv.grad(f)(1.0)
     ad.deflinear2(p, lambda ct, x, *, k: [ct.sum()])
     with pytest.raises(TypeMismatch, match=r"cotangent of type f32\[2\]"):

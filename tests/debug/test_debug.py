@@ -75,7 +75,7 @@ def programs():
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("{} {}", 1), "refers to more than the 1 positional arguments"),
+        (("{} {}", 1), "refers to more than the 1 positional argument"),
         (("{}", 1, 2), "it does not use the arguments 1"),
         (("{a}",), "there is no keyword argument a"),
         (

@@ -392,7 +392,7 @@ def test_large_arrays_are_read_without_an_operation_for_each_index():
         (lambda: V[V], r"an array of dtype float32 .*use .astype\(int\)"),
         (
             lambda: V[0, 0],
-            r"too many indices: f32\[4\] has 1 axes, but the index has 2",
+            r"too many indices: f32\[4\] has 1 axis, but the index has 2",
         ),
         (
             lambda: V[..., ...],

@@ -195,7 +195,7 @@ def test_dtypes_are_promoted_as_the_option_says():
         (
             lambda: cnp.piecewise(cnp.ones(2), [True], [1, 2, 3]),
             ValueError,
-            "piecewise has 1 conditions, and so needs 1 functions, or 2",
+            "piecewise has 1 condition, and so needs 1 function, or 2",
         ),
         (
             lambda: cnp.round(1.0, 0, cnp.ones(1)),

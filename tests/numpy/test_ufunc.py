@@ -176,7 +176,7 @@ def test_a_ufunc_says_what_it_is():
         (
             lambda: cnp.add.at(cnp.ones(2), 0, inplace=False),
             ArgumentError,
-            "add.at takes 1 operands beside the array.",
+            "add.at takes 1 operand beside the array.",
         ),
         (
             lambda: cnp.add.reduceat(cnp.ones(2), [2]),
@@ -260,7 +260,7 @@ def test_arguments_can_be_left_out_and_named():
         (
             lambda: cnp.vectorize(weave, signature="(n)->()")(1, 2),
             ArgumentError,
-            "the signature has 1 operands, but the call has 2.",
+            "the signature has 1 operand, but the call has 2.",
         ),
         (
             lambda: cnp.vectorize(weave, signature="(n),()->()")(1, 2),

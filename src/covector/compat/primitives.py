@@ -38,7 +38,10 @@ from covector.core.convert import as_array, type_of
 from covector.core.effects import LASTS
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
-from covector.errors import TypeMismatch
+from covector.errors import (
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.evaluate import base, evaluate_compiled
 from covector.programs.custom_rules.derivative_checks import checked
 from covector.transforms.batch import ShardedAxis, name_of
@@ -264,9 +267,8 @@ class Bound(core.Primitive):
         if found is Zero or isinstance(found, Zero) or found is None:
             return [None] * len(args)
         if not isinstance(found, tuple | list) or len(found) != len(args):
-            wanted = (
-                f"a list with a cotangent, or None, for each of {len(args)} operands"
-            )
+            operands = how_many(len(args), "operand")
+            wanted = f"a list with a cotangent, or None, for each of {operands}"
             raise self._mismatch("reverse mode", wanted, found)
         wanted_types = [a.type for a in args]
         return self._tangents(found, wanted_types, "reverse mode", "cotangent")

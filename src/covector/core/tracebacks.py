@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from covector import options
 from covector.core.source import is_internal
-from covector.errors import CovectorError
+from covector.errors import CovectorError, how_many
 
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 #: what is installed beside the standard library, in its folder
@@ -88,8 +88,7 @@ def _everything() -> bool:
 
 
 def _hint(hidden: int, way: str) -> str:
-    frames = "1 frame" if hidden == 1 else f"{hidden} frames"
-    return f"({frames} inside covector hidden; {way})"
+    return f"({how_many(hidden, 'frame')} inside covector hidden; {way})"
 
 
 # -- exceptions, for printers that read them themselves --------------------------------

@@ -19,7 +19,10 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import type_of
 from covector.debug.callback import call_with_values, has_dtype
-from covector.errors import ArgumentError
+from covector.errors import (
+    ArgumentError,
+    how_many,
+)
 
 _logger = logging.getLogger("covector")
 
@@ -181,7 +184,8 @@ def _check(who: str, fmt: Any, args: tuple, kwargs: dict[str, Any]) -> None:
     try:
         _formatter.vformat(fmt, *tree.map(_example, (args, kwargs)))
     except IndexError:
-        wrong = f"it refers to more than the {len(args)} positional arguments"
+        given = how_many(len(args), "positional argument")
+        wrong = f"it refers to more than the {given}"
     except KeyError as error:
         wrong = f"there is no keyword argument {error.args[0]}"
     except (ValueError, TypeError, AttributeError) as error:

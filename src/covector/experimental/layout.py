@@ -6,7 +6,10 @@ from covector import namespaces, tree
 from covector.core.annotations import PyTree
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import Format, Layout
-from covector.errors import ArgumentError
+from covector.errors import (
+    ArgumentError,
+    how_many,
+)
 from covector.operations.identities import LayoutConstraint
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
@@ -42,8 +45,8 @@ def with_layout_constraint(x: Tree, layouts: PyTree) -> Tree:
         if layout is not None:
             if len(layout.major_to_minor) != array.ndim:
                 raise ArgumentError(
-                    f"{who} needs a layout of {array.ndim} axes for {array.type}, but "
-                    f"got {layout}."
+                    f"{who} needs a layout of {how_many(array.ndim, 'axis', 'axes')} "
+                    f"for {array.type}, but got {layout}."
                 )
             array = LayoutConstraint(layout.major_to_minor)(array)
         found.append(array)

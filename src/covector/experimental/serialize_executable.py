@@ -25,7 +25,12 @@ from covector.core.sharding.shardings import (
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
-from covector.errors import ExportError, TreeMismatch, TypeMismatch
+from covector.errors import (
+    ExportError,
+    TreeMismatch,
+    TypeMismatch,
+    how_many,
+)
 from covector.export.deserialization import read_types
 from covector.export.serialization import written_type
 from covector.lowering.compile import ShardedProgram
@@ -111,8 +116,8 @@ def deserialize_and_load(
     devices = list(execution_devices or client.local_devices(backend=backend))[:count]
     if len(devices) < count:
         raise ExportError(
-            f"the compiled {head['who']} runs on {count} devices, but there are "
-            f"{len(devices)}."
+            f"the compiled {head['who']} runs on {how_many(count, 'device')}, but "
+            f"there are {len(devices)}."
         )
     in_types, out_types = read_types(head["in_types"]), read_types(head["out_types"])
     outputs = [(t.shape, t.storage) for t in out_types]

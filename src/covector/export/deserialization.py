@@ -10,7 +10,10 @@ from covector.core.sharding.mesh import AbstractMesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
-from covector.errors import ExportError
+from covector.errors import (
+    ExportError,
+    how_many,
+)
 from covector.export import trees
 from covector.export.exported import Exported
 from covector.export.parsing import parse
@@ -40,14 +43,14 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     if not content.startswith(MAGIC):
         raise ExportError(
             "deserialize needs the bytes of an exported function, but these "
-            f"{len(content)} bytes begin with {content[:16]!r}."
+            f"{how_many(len(content), 'byte')} begin with {content[:16]!r}."
         )
     start = len(MAGIC) + DIGEST().digest_size
     digest, rest = content[len(MAGIC) : start], content[start:]
     if DIGEST(rest).digest() != digest:
         raise ExportError(
-            f"these {len(content)} bytes of an exported function are damaged or "
-            "incomplete: their digest is another. Export it again."
+            f"these {how_many(len(content), 'byte')} of an exported function are "
+            "damaged or incomplete: their digest is another. Export it again."
         )
     length = int.from_bytes(rest[:8], "little")
     return _read(json.loads(rest[8 : 8 + length]), rest[8 + length :])

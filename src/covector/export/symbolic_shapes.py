@@ -6,7 +6,10 @@ from typing import Any
 from covector import tree
 from covector.core.annotations import PyTree
 from covector.core.convert import ShapeDtypeStruct, type_of
-from covector.errors import ArgumentError
+from covector.errors import (
+    ArgumentError,
+    how_many,
+)
 from covector.export.expressions import Expression
 from covector.export.parsing import PLACEHOLDER, Entry, parse_shape
 from covector.export.symbolic_scope import Dimension, SymbolicScope
@@ -54,8 +57,9 @@ def symbolic_shape(
         entries[at : at + 1] = [PLACEHOLDER] * max(missing, 0)
     if like is not None and len(entries) != len(like):
         raise ArgumentError(
-            f"symbolic_shape of {shape_spec!r} has {len(entries)} axes, but the shape "
-            f"that it is to be like has {len(like)}: {tuple(like)}."
+            f"symbolic_shape of {shape_spec!r} has "
+            f"{how_many(len(entries), 'axis', 'axes')}, but the shape that it is to be "
+            f"like has {len(like)}: {tuple(like)}."
         )
     sizes = like or [None] * len(entries)
     pairs = zip(entries, sizes, strict=True)

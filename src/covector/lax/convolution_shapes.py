@@ -5,7 +5,10 @@ from typing import Any, TypeAlias
 
 from covector.core import dtypes
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError
+from covector.errors import (
+    ArgumentError,
+    how_many,
+)
 from covector.operations.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilated,
@@ -62,8 +65,8 @@ def conv_dimension_numbers(
     if len(permutations[0]) != len(lhs_shape):
         raise ArgumentError(
             f"the dimension numbers {tuple(dimension_numbers)} name "
-            f"{len(permutations[0])} axes, but the operands have {len(lhs_shape)}: "
-            f"{tuple(lhs_shape)} and {tuple(rhs_shape)}."
+            f"{how_many(len(permutations[0]), 'axis', 'axes')}, but the operands have "
+            f"{len(lhs_shape)}: {tuple(lhs_shape)} and {tuple(rhs_shape)}."
         )
     return ConvDimensionNumbers(*permutations)
 

@@ -13,7 +13,12 @@ from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.lax.contraction import dot_general
 from covector.numpy.promote import broadcast, promote_dtypes
 from covector.operations.broadcasting import BroadcastInDim
@@ -188,7 +193,8 @@ def _from_group(inside: Array, offset: Any, count: int) -> Array:
         if inside.type.shape[-2] != count:
             raise TypeMismatch(
                 f"ragged_dot_general got {inside.type.shape[-2]} group sizes, but rhs "
-                f"has {count} groups. group_offset says which of them it has."
+                f"has {how_many(count, 'group')}. group_offset says which of them it "
+                "has."
             )
         return inside
     chosen = cnp.reshape(as_array(offset), (1,)) + cnp.arange(count)

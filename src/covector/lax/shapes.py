@@ -13,7 +13,11 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
-from covector.errors import AxisError, TypeMismatch
+from covector.errors import (
+    AxisError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy import promote, reshaping
 from covector.numpy.axes import (
     canonical_axes,
@@ -246,8 +250,9 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     x, counts = as_array(operand, "tile"), canonical_shape("tile", reps, "reps")
     if len(counts) != x.type.ndim:
         raise TypeMismatch(
-            f"tile of {x.type} needs a count for each of its {x.type.ndim} axes, but "
-            f"got {counts}. covector.numpy.tile fills up with ones."
+            f"tile of {x.type} needs a count for each of its "
+            f"{how_many(x.type.ndim, 'axis', 'axes')}, but got {counts}. "
+            "covector.numpy.tile fills up with ones."
         )
     return repeat_whole(x, counts)
 

@@ -14,7 +14,12 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType, as_size
-from covector.errors import DTypeError, InvalidIndex, TypeMismatch
+from covector.errors import (
+    DTypeError,
+    InvalidIndex,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy.axes import canonical_axes, canonical_axis, canonical_shape
 from covector.numpy.indexing import counted, one_dtype
 from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
@@ -341,8 +346,8 @@ def _starts(
     allowed = [negative] * type_.ndim if isinstance(negative, bool) else list(negative)
     if not len(starts) == len(allowed) == type_.ndim:
         raise TypeMismatch(
-            f"{who} of {type_} needs one start for each of its {type_.ndim} axes, but "
-            f"got {len(starts)}."
+            f"{who} of {type_} needs one start for each of its "
+            f"{how_many(type_.ndim, 'axis', 'axes')}, but got {len(starts)}."
         )
     positions = [
         _axis_index(who, start, n, wrap)

@@ -18,7 +18,11 @@ from covector.core.sharding.shardings import NamedSharding, Sharding, Tiles
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.core.types import ArrayType
-from covector.errors import DeviceMismatch, ShardingError
+from covector.errors import (
+    DeviceMismatch,
+    ShardingError,
+    how_many,
+)
 from covector.runtime import client
 
 REPLICATED = PartitionSpec()
@@ -160,7 +164,7 @@ def _check_same_devices(who: str, chosen: Sequence[Sharding], mesh: Any) -> None
                 )
             raise DeviceMismatch(
                 f"{who} needs operands over the same devices, but one is on "
-                f"{names[0]} ({len(sets[0])} devices) and one on {name} "
+                f"{names[0]} ({how_many(len(sets[0]), 'device')}) and one on {name} "
                 f"({len(devices)}). Bring them together with covector.device_put."
             )
 

@@ -17,6 +17,7 @@ from covector.errors import (
     AxisError,
     ConcretizationTypeError,
     ImmutableArrayError,
+    how_many,
 )
 from covector.lowering.placement import placement_of_known
 
@@ -27,7 +28,8 @@ def canonical_axis(who: str, axis: Axes, ndim: int, name: str = "axis") -> int:
     if -ndim <= k < ndim:
         return k + ndim if k < 0 else k
     raise AxisError(
-        f"{who}: {name} {k} is out of bounds for an array with {ndim} axes"
+        f"{who}: {name} {k} is out of bounds for an array with "
+        f"{how_many(ndim, 'axis', 'axes')}"
         + (f", which are {-ndim} to {ndim - 1}." if ndim else "; it is a scalar.")
     )
 

@@ -11,7 +11,11 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
 from covector.core.trace import Tracer
-from covector.errors import ArgumentError, AxisError
+from covector.errors import (
+    ArgumentError,
+    AxisError,
+    how_many,
+)
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.numpy.indexing import modulo
 from covector.numpy.reshaping import ravel, reshape
@@ -55,8 +59,8 @@ def transpose(a: ArrayLike, axes: Axes = None) -> Array:
         order = canonical_axes("transpose", axes, ndim, "axes")
         if len(order) != ndim:
             raise AxisError(
-                f"transpose of {x.type} needs each of its {ndim} axes once, but got "
-                f"{axes}."
+                f"transpose of {x.type} needs each of its "
+                f"{how_many(ndim, 'axis', 'axes')} once, but got {axes}."
             )
     return _permute(x, order)
 

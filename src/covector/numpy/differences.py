@@ -7,7 +7,11 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.errors import ArgumentError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy.arithmetic import add, divide, multiply, subtract
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.numpy.concatenation import concatenate
@@ -185,8 +189,8 @@ def _spacings(given: Sequence[Any], count: int) -> Sequence[Any]:
     """A distance, or coordinates, for each axis."""
     if len(given) not in (0, 1, count):
         raise ArgumentError(
-            f"gradient along {count} axes needs one distance, or one for each axis, "
-            f"but got {len(given)}."
+            f"gradient along {how_many(count, 'axis', 'axes')} needs one distance, or "
+            f"one for each axis, but got {len(given)}."
         )
     if len(given) == count:
         return given
@@ -201,7 +205,8 @@ def _steps(x: Value, spacing: Value, axis: int) -> Array:
     if spacing.type.shape != (x.type.shape[axis],):
         raise TypeMismatch(
             f"gradient of {x.type} along axis {axis} needs a distance, or the "
-            f"coordinate of each of {x.type.shape[axis]} indices, but got "
+            "coordinate of each of "
+            f"{how_many(x.type.shape[axis], 'index', 'indices')}, but got "
             f"{spacing.type}."
         )
     return _along_axis(diff(spacing), x.type.ndim, axis)

@@ -19,6 +19,7 @@ from covector.errors import (
     ConcretizationTypeError,
     DTypeError,
     TypeMismatch,
+    how_many,
 )
 from covector.numpy.axes import beside, with_out_sharding
 from covector.numpy.concatenation import stack
@@ -224,8 +225,8 @@ def histogram(
         ]
     if each.type.shape != values.type.shape:
         raise TypeMismatch(
-            f"histogram of {values.type.size} elements needs a weight for each, but "
-            f"got {each.type.size}."
+            f"histogram of {how_many(values.type.size, 'element')} needs a weight for "
+            f"each, but got {each.type.size}."
         )
     values, common = promote_dtypes("histogram", values, inexact("histogram", edges))
     return _counts(values, common, each, density=bool(density)), edges
@@ -307,8 +308,8 @@ def _for_each(who: str, given: Any, dims: int) -> Sequence[Any]:
         return [given] * dims
     if len(given) != dims:
         raise ArgumentError(
-            f"histogramdd in {dims} dimensions needs one of {who} for each, but got "
-            f"{len(given)}."
+            f"histogramdd in {how_many(dims, 'dimension')} needs one of {who} for "
+            f"each, but got {len(given)}."
         )
     return given
 
@@ -320,7 +321,8 @@ def _weight_of_points(weights: Any, inside: Any, n: int) -> Array:
     each = as_array(weights, "histogramdd")
     if each.type.shape != (n,):
         raise TypeMismatch(
-            f"histogramdd of {n} points needs a weight for each, but got {each.type}."
+            f"histogramdd of {how_many(n, 'point')} needs a weight for each, but got "
+            f"{each.type}."
         )
     return where(inside, each, scalar(0, each.type.dtype))
 

@@ -36,6 +36,7 @@ from covector.errors import (
     NonConcreteBooleanIndexError,
     TracerIntegerConversionError,
     TypeMismatch,
+    how_many,
 )
 from covector.operations.casting import convert
 from covector.operations.transposing import Reshape
@@ -284,8 +285,9 @@ def one_per_axis(type_: ArrayType, index: Sequence[Any]) -> list[Any]:
     used = sum([_axes_used(i) for i in index])
     if used > type_.ndim:
         raise InvalidIndex(
-            f"too many indices: {type_} has {type_.ndim} axes, but the index has "
-            f"{used} entries that each stand for one."
+            f"too many indices: {type_} has {how_many(type_.ndim, 'axis', 'axes')}, "
+            f"but the index has {how_many(used, 'entry', 'entries')} that each stand "
+            "for one."
         )
     dots = [k for k, i in enumerate(index) if i is Ellipsis]
     if len(dots) > 1:

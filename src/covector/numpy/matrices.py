@@ -18,7 +18,13 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import as_size
-from covector.errors import ArgumentError, AxisError, ImmutableArrayError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    AxisError,
+    ImmutableArrayError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy.axes import canonical_axis
 from covector.numpy.creation import asarray, at_hand, ones
 from covector.numpy.ranges import arange
@@ -136,7 +142,8 @@ def _mask(
     """Bools ``[n, m]``: whether j − i is in the relation to k, in row i, column j."""
     n, m = as_size(n), as_size(m)
     if n < 0 or m < 0:
-        raise ArgumentError(f"{who} cannot make a matrix of {n} rows and {m} columns.")
+        sizes = f"{how_many(n, 'row')} and {how_many(m, 'column')}"
+        raise ArgumentError(f"{who} cannot make a matrix of {sizes}.")
     if isinstance(k, int) and at_hand(n * m):
         return from_host(relation(np.arange(m) - np.arange(n)[:, None], k))
     rows, columns = (Iota(dtypes.int32, (n, m), axis)() for axis in (0, 1))

@@ -19,6 +19,7 @@ from covector.errors import (
     ConcretizationTypeError,
     ImmutableArrayError,
     TypeMismatch,
+    how_many,
 )
 from covector.lowering.placement import placement_of_known
 from covector.numpy.axes import canonical_axis, check_no_out
@@ -90,8 +91,9 @@ def _fills(who: str, fill_value: Any, ndim: int) -> list[Any]:
     if isinstance(fill_value, tuple):
         if len(fill_value) != ndim:
             raise ArgumentError(
-                f"{who} needs a fill value for each of {ndim} axes, or one for all, "
-                f"but got {fill_value}."
+                f"{who} needs a fill value for each of "
+                f"{how_many(ndim, 'axis', 'axes')}, or one for all, but got "
+                f"{fill_value}."
             )
         return list(fill_value)
     if np.ndim(0 if fill_value is None else fill_value):

@@ -12,7 +12,11 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, DTypeError
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    how_many,
+)
 from covector.numpy import reductions
 from covector.numpy.concatenation import concatenate
 from covector.numpy.creation import asarray
@@ -130,8 +134,9 @@ def _pairs(name: str, values: HostArray | Array, ndim: int) -> Any:
         return []
     if values.shape not in ((), (1,), (2,), (1, 2), (ndim, 2), (ndim, 1)):
         raise ArgumentError(
-            f"pad of {ndim} axes needs for {name} a number, (before, after), or such a "
-            f"pair for each axis, but got the shape {values.shape}."
+            f"pad of {how_many(ndim, 'axis', 'axes')} needs for {name} a number, "
+            "(before, after), or such a pair for each axis, but got the shape "
+            f"{values.shape}."
         )
     if isinstance(values, Array):
         return broadcast_to(values, (ndim, 2))

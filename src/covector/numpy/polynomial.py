@@ -12,7 +12,12 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
-from covector.errors import ArgumentError, AxisError, ConcretizationTypeError
+from covector.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationTypeError,
+    how_many,
+)
 from covector.numpy.concatenation import concatenate
 from covector.numpy.convolution import convolve
 from covector.numpy.creation import zeros, zeros_like
@@ -225,6 +230,6 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         raise AxisError(f"vander needs a vector, but got {x.type}.")
     count = x.size if N is None else operator.index(N)
     if count < 0:
-        raise ArgumentError(f"vander cannot have {count} columns.")
+        raise ArgumentError(f"vander cannot have {how_many(count, 'column')}.")
     powers = arange(count) if increasing else arange(count - 1, -1, -1)
     return power(x[:, None], powers[None])

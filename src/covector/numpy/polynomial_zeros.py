@@ -13,7 +13,12 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.number_info import finfo
-from covector.errors import ArgumentError, NotSquare, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    NotSquare,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy.concatenation import concatenate
 from covector.numpy.contraction import outer
 from covector.numpy.convolution import convolve
@@ -179,8 +184,9 @@ def polyfit(
         factor = residuals / free
     else:
         raise ArgumentError(
-            f"polyfit of degree {degree} needs at least {degree + 2} points for cov, "
-            f"but got {x.size}. With cov='unscaled' weights say how certain they are."
+            f"polyfit of degree {degree} needs at least "
+            f"{how_many(degree + 2, 'point')} for cov, but got {x.size}. With "
+            "cov='unscaled' weights say how certain they are."
         )
     return found, base * factor if y.ndim == 1 else base[:, :, None] * factor
 

@@ -13,7 +13,11 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
-from covector.errors import ArgumentError, DTypeError
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    how_many,
+)
 from covector.lowering.evaluate import quiet
 from covector.numpy.axes import beside, canonical_axis
 from covector.numpy.creation import asarray, at_hand
@@ -244,7 +248,7 @@ def _count(who: str, num: Any) -> int:
     count = operator.index(num)
     if count < 0:
         raise ArgumentError(
-            f"{who} cannot make {count} numbers: num must not be negative."
+            f"{who} cannot make {how_many(count, 'number')}: num must not be negative."
         )
     return count
 

@@ -12,7 +12,12 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType, Shape
-from covector.errors import ArgumentError, AxisError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    AxisError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axes, canonical_shape, with_out_sharding
 from covector.operations.broadcasting import BroadcastInDim, zeros
@@ -84,7 +89,8 @@ def _fill_unknown(type: ArrayType, shape: Shape) -> Shape:
     known = math.prod([n for n in shape if n != -1])
     if unknown > 1 or known == 0 or type.size % known:
         raise TypeMismatch(
-            f"reshape of {type} ({type.size} elements) to the shape {shape}: "
+            f"reshape of {type} ({how_many(type.size, 'element')}) to the shape "
+            f"{shape}: "
             + (
                 "only one length can be left open with -1."
                 if unknown > 1

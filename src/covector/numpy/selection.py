@@ -7,7 +7,11 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array
 from covector.core.dtypes import bool_
-from covector.errors import ArgumentError, DTypeError
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    how_many,
+)
 from covector.numpy.comparison import truth
 from covector.numpy.promote import broadcast, promote_dtypes
 from covector.operations.broadcasting import zeros
@@ -142,8 +146,8 @@ def piecewise(
     n = len(condlist)
     if len(funclist) not in (n, n + 1):
         raise ArgumentError(
-            f"piecewise has {n} conditions, and so needs {n} functions, or {n + 1} "
-            f"with the one for elsewhere, but got {len(funclist)}."
+            f"piecewise has {how_many(n, 'condition')}, and so needs "
+            f"{how_many(n, 'function')}, or {n + 1} with the one for elsewhere, but got {len(funclist)}."
         )
 
     def value(piece: Callable[..., Any] | Any) -> Array:

@@ -19,7 +19,11 @@ from typing import Any
 from covector.core.annotations import ArrayLike, Axes, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import ArgumentError, ImmutableArrayError
+from covector.errors import (
+    ArgumentError,
+    ImmutableArrayError,
+    how_many,
+)
 from covector.numpy import ufunc_methods
 from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
 from covector.numpy.creation import full
@@ -176,7 +180,7 @@ class ufunc:
             )
         if (b is None) != (self.nin == 1):
             raise ArgumentError(
-                f"{who} takes {self.nin - 1} operands beside the array."
+                f"{who} takes {how_many(self.nin - 1, 'operand')} beside the array."
             )
         return self._at(as_array(a, who), indices, b)
 

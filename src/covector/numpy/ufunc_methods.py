@@ -14,7 +14,10 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
 from covector.core.staging import stage
-from covector.errors import ArgumentError
+from covector.errors import (
+    ArgumentError,
+    how_many,
+)
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.concatenation import concatenate, stack
 from covector.numpy.creation import ones
@@ -128,7 +131,7 @@ def reduce_slices(f: Any, a: Value, indices: Any, axis: int) -> Any:
     if any(not 0 <= k < n for k in starts):
         raise ArgumentError(
             f"{f.__name__}.reduceat: the indices {starts.tolist()} must be from 0 to "
-            f"{n - 1}, the axis of {a.type} having {n} elements."
+            f"{n - 1}, the axis of {a.type} having {how_many(n, 'element')}."
         )
     x = moveaxis(a, axis, 0)
     ends = [*starts[1:], n]

@@ -17,7 +17,11 @@ from covector.core.convert import as_array
 from covector.core.flat import check_functions
 from covector.core.source import wraps
 from covector.core.types import ArrayType, show_types
-from covector.errors import ArgumentError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.transforms.vmap import vmap
 
@@ -158,8 +162,8 @@ def _core_sizes(
     """The length of each named core axis."""
     if len(args) != len(spec.operands):
         raise ArgumentError(
-            f"{who}: the signature has {len(spec.operands)} operands, but the call has "
-            f"{len(args)}."
+            f"{who}: the signature has {how_many(len(spec.operands), 'operand')}, but "
+            f"the call has {len(args)}."
         )
     sizes: dict[str, int] = {}
     for i, (axes, a) in enumerate(zip(spec.operands, args, strict=True)):
@@ -208,8 +212,8 @@ def _checked(
         ]
         if len(found) != len(results):
             raise TypeMismatch(
-                f"{who}: the signature has {len(results)} results, but the function "
-                f"returned {len(found)}."
+                f"{who}: the signature has {how_many(len(results), 'result')}, but the "
+                f"function returned {len(found)}."
             )
         for i, (axes, x) in enumerate(zip(results, found, strict=True)):
             if x.ndim != len(axes):

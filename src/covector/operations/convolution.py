@@ -23,7 +23,12 @@ from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.primitive import Linear, operation
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.axis_groups import folded, regrouped, unfolded
 from covector.operations.broadcasting import zeros
@@ -157,8 +162,9 @@ class ConvGeneralDilated(Bilinear):
         for name in ("padding", "lhs_dilation", "rhs_dilation"):
             if len(getattr(self, name)) != rank:
                 raise ArgumentError(
-                    f"{who}: {name} needs an entry for each of the {rank} spatial "
-                    f"axes, but is {getattr(self, name)}."
+                    f"{who}: {name} needs an entry for each of the "
+                    f"{how_many(rank, 'spatial axis', 'spatial axes')}, but is "
+                    f"{getattr(self, name)}."
                 )
         for name in ("window_strides", "lhs_dilation", "rhs_dilation"):
             if any(step < 1 for step in getattr(self, name)):
@@ -188,9 +194,10 @@ class ConvGeneralDilated(Bilinear):
             )
         if features != groups * ins:
             raise TypeMismatch(
-                f"{who}: lhs has {features} features, and rhs weighs {ins} in each of "
-                f"{groups} groups. The first must be the product of the others; the "
-                f"dimension numbers say which axes are meant: {self.dimension_numbers}."
+                f"{who}: lhs has {how_many(features, 'feature')}, and rhs weighs {ins} "
+                f"in each of {how_many(groups, 'group')}. The first must be the "
+                "product of the others; the dimension numbers say which axes are "
+                f"meant: {self.dimension_numbers}."
             )
         for name, count, grouped in (
             ("features of the result", outs, groups * batch_groups),
@@ -198,7 +205,8 @@ class ConvGeneralDilated(Bilinear):
         ):
             if count % grouped:
                 raise TypeMismatch(
-                    f"{who}: the {count} {name} do not divide into {grouped} groups."
+                    f"{who}: the {count} {name} do not divide into "
+                    f"{how_many(grouped, 'group')}."
                 )
 
     # -- values ------------------------------------------------------------------------

@@ -22,7 +22,11 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
-from covector.errors import DTypeError, TypeMismatch
+from covector.errors import (
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import Dims, batched, zeros
 from covector.operations.gathering import CLIP, Gather
@@ -239,8 +243,9 @@ def check_starts(
         or any([s.shape for s in starts])
     ):
         raise TypeMismatch(
-            f"{who} of {x} needs one scalar start for each of its {x.ndim} axes, all "
-            f"of the same dtype, but got {show_types(starts) or 'none'}."
+            f"{who} of {x} needs one scalar start for each of its "
+            f"{how_many(x.ndim, 'axis', 'axes')}, all of the same dtype, but got "
+            f"{show_types(starts) or 'none'}."
         )
     if starts and not dtypes.is_integer(starts[0].dtype):
         raise DTypeError(f"{who} needs integers as starts, but got {starts[0]}.")

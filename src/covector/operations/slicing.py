@@ -15,7 +15,10 @@ from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Val
 from covector.core.convert import scalar
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
-from covector.errors import TypeMismatch
+from covector.errors import (
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import (
     BroadcastInDim,
@@ -84,7 +87,8 @@ class Slice(Primitive):
         if not len(start) == len(limit) == len(steps) == x.ndim:
             raise TypeMismatch(
                 f"slice of {x} needs a start, a limit and a stride for each of its "
-                f"{x.ndim} axes, but got {start}, {limit} and {steps}."
+                f"{how_many(x.ndim, 'axis', 'axes')}, but got {start}, {limit} and "
+                f"{steps}."
             )
         for k, n in enumerate(x.shape):
             if not 0 <= start[k] <= limit[k] <= n or steps[k] < 1:
@@ -175,8 +179,8 @@ class Pad(Primitive):
             )
         if len(self.padding_config) != x.ndim:
             raise TypeMismatch(
-                f"pad of {x} needs (low, high, interior) for each of its {x.ndim} "
-                f"axes, but got {self.padding_config}."
+                f"pad of {x} needs (low, high, interior) for each of its "
+                f"{how_many(x.ndim, 'axis', 'axes')}, but got {self.padding_config}."
             )
         lengths = padded_lengths(self.padding_config, x.shape)
         for k, (n, config) in enumerate(zip(lengths, self.padding_config, strict=True)):

@@ -18,7 +18,11 @@ from covector.core.number_info import bit_width
 from covector.core.primitive import Linearized, ManyResults, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
-from covector.errors import DTypeError, TypeMismatch
+from covector.errors import (
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.bitwise import and_, not_, or_
 from covector.operations.broadcasting import align, move_axis
@@ -64,8 +68,8 @@ class Sort(ManyResults):
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         if not 1 <= self.num_keys <= len(types):
             raise TypeMismatch(
-                f"sort by {self.num_keys} keys needs at least one, and that many "
-                f"operands, but got {show_types(types) or 'none'}."
+                f"sort by {how_many(self.num_keys, 'key')} needs at least one, and "
+                f"that many operands, but got {show_types(types) or 'none'}."
             )
         if any([t.shape != types[0].shape for t in types]):
             raise TypeMismatch(
@@ -205,7 +209,7 @@ class TopK(ManyResults):
         if not 0 <= self.k <= x.shape[self.axis]:
             raise TypeMismatch(
                 f"top_k of {x} along axis {self.axis}: there are no {self.k} largest "
-                f"of {x.shape[self.axis]} elements."
+                f"of {how_many(x.shape[self.axis], 'element')}."
             )
         shape = (*x.shape[: self.axis], self.k, *x.shape[self.axis + 1 :])
         return x.with_shape(shape), ArrayType(shape, dtypes.int32)

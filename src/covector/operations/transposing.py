@@ -12,7 +12,10 @@ import numpy as np
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
-from covector.errors import TypeMismatch
+from covector.errors import (
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.hlo import HloResults, HloValue
 
 if TYPE_CHECKING:
@@ -28,8 +31,8 @@ class Transpose(Primitive):
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if sorted(self.permutation) != list(range(x.ndim)):
             raise TypeMismatch(
-                f"transpose of {x} needs a permutation of its {x.ndim} axes, but got "
-                f"{self.permutation}."
+                f"transpose of {x} needs a permutation of its "
+                f"{how_many(x.ndim, 'axis', 'axes')}, but got {self.permutation}."
             )
         return (x.with_shape(tuple([x.shape[p] for p in self.permutation])),)
 
@@ -65,8 +68,9 @@ class Reshape(Primitive):
         out = x.with_shape(self.shape)
         if out.size != x.size:
             raise TypeMismatch(
-                f"reshape of {x} ({x.size} elements) to the shape {self.shape} "
-                f"({out.size} elements): the numbers of elements differ."
+                f"reshape of {x} ({how_many(x.size, 'element')}) to the shape "
+                f"{self.shape} ({how_many(out.size, 'element')}): the numbers of "
+                "elements differ."
             )
         return (out,)
 

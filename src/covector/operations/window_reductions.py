@@ -22,7 +22,11 @@ from covector.core.convert import scalar
 from covector.core.host_values import in_numpy_dtype
 from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
-from covector.errors import DTypeError, TypeMismatch
+from covector.errors import (
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add
 from covector.operations.broadcasting import BroadcastInDim, zeros
@@ -78,8 +82,8 @@ class Windowed(Primitive):
         if any([len(f) != x.ndim for f in fields]):
             raise TypeMismatch(
                 f"{self.name} of {x} needs a window dimension, a stride, padding and "
-                f"dilations for each of its {x.ndim} axes, but got "
-                f"{', '.join(map(str, fields))}."
+                f"dilations for each of its {how_many(x.ndim, 'axis', 'axes')}, but "
+                f"got {', '.join(map(str, fields))}."
             )
         positive = (*fields[0], *fields[1], *fields[3], *fields[4])
         if any([n < 1 for n in positive]):

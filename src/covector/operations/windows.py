@@ -25,7 +25,12 @@ from covector.core.array import from_host
 from covector.core.convert import scalar
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType, Shape, show_types
-from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.operations.bitwise import and_
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.casting import convert
@@ -215,7 +220,8 @@ def _wrong_windows(
     if len(d.offset_dims) != count or list(d.offset_dims) != sorted(d.offset_dims):
         inside = False
     if not inside:
-        return f"offset_dims must be {count} ascending axes of the result"
+        axes = how_many(count, "ascending axis", "ascending axes")
+        return f"offset_dims must be {axes} of the result"
     return ""
 
 

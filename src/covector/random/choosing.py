@@ -19,7 +19,12 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
-from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    DTypeKindError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy.axes import canonical_axis, with_out_sharding
 from covector.random import generators
 from covector.random.arguments import (
@@ -142,8 +147,8 @@ def choice(
         )
     if not replace and wanted > count:
         raise ArgumentError(
-            f"choice: {wanted} elements cannot be drawn from {count} without drawing "
-            "some of them again; that is what replace=True allows."
+            f"choice: {how_many(wanted, 'element')} cannot be drawn from {count} "
+            "without drawing some of them again; that is what replace=True allows."
         )
     if not wanted:
         positions = cnp.zeros(shape, dtypes.int32)
@@ -171,8 +176,8 @@ def _probabilities(p: ArrayLike, count: int) -> Array:
     p = cnp.asarray(p)
     if p.type.shape != (count,):
         raise TypeMismatch(
-            f"choice needs one probability for each of {count} elements, but got "
-            f"{p.type}."
+            f"choice needs one probability for each of {how_many(count, 'element')}, "
+            f"but got {p.type}."
         )
     if dtypes.is_floating(p.type.dtype):
         return p

@@ -21,7 +21,11 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.key_types import IMPLEMENTATIONS, STORAGE, Implementation, KeyType
 from covector.core.types import Shape
-from covector.errors import ArgumentError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    TypeMismatch,
+    how_many,
+)
 from covector.operations import random as operations
 from covector.operations.bitwise import xor
 from covector.operations.broadcasting import move_axis
@@ -191,8 +195,9 @@ def define_generator(
     count = prod(key_shape)
     if count not in STORAGE:
         raise ArgumentError(
-            f"define_generator: a key of shape {tuple(key_shape)} has {count} words, "
-            f"but there are keys of {', '.join(map(str, STORAGE))} words only."
+            f"define_generator: a key of shape {tuple(key_shape)} has "
+            f"{how_many(count, 'word')}, but there are keys of "
+            f"{', '.join(map(str, STORAGE))} words only."
         )
     IMPLEMENTATIONS[name] = Implementation(tag or name, count)
     kind = KeyType(name)

@@ -13,7 +13,11 @@ from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike
 from covector.core.array_like import Array
 from covector.core.convert import asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.errors import ArgumentError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy.axes import with_out_sharding
 from covector.numpy.promote import promote_dtypes_inexact, standard_promotion
 from covector.operations.casting import convert
@@ -138,7 +142,8 @@ def orthogonal(
     columns = rows if m is None else operator.index(m)
     if min(rows, columns) < 0:
         raise ArgumentError(
-            f"{who}: a matrix cannot have {rows} rows and {columns} columns."
+            f"{who}: a matrix cannot have {how_many(rows, 'row')} and "
+            f"{how_many(columns, 'column')}."
         )
     kind = _kind(who, dtype)
     size = max(rows, columns), min(rows, columns)

@@ -10,7 +10,10 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
-from covector.errors import DLPackError
+from covector.errors import (
+    DLPackError,
+    how_many,
+)
 
 # Device types of the specification.
 CPU = 1
@@ -65,6 +68,6 @@ def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype]:
     if dtype is None or tensor.lanes != 1:
         raise DLPackError(
             f"from_dlpack: no dtype here has DLPack's type code {tensor.code}, "
-            f"{tensor.bits} bits, {tensor.lanes} lanes."
+            f"{how_many(tensor.bits, 'bit')}, {tensor.lanes} lanes."
         )
     return tuple(tensor.shape[: tensor.ndim]), np.dtype(dtype)

@@ -38,7 +38,11 @@ from covector.core.references import Ref, has_references
 from covector.core.source import wraps
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.errors import TreeMismatch, TypeMismatch
+from covector.errors import (
+    TreeMismatch,
+    TypeMismatch,
+    how_many,
+)
 from covector.operations.broadcasting import zeros
 from covector.operations.casting import convert
 from covector.transforms.checks import (
@@ -232,8 +236,9 @@ def choose_arguments(
     for n in nums:
         if not -len(args) <= n < len(args):
             raise TypeMismatch(
-                f"{who}: argnums names argument {n}, but the call has {len(args)} "
-                "positional arguments. Pass the argument by position."
+                f"{who}: argnums names argument {n}, but the call has "
+                f"{how_many(len(args), 'positional argument')}. Pass the argument by "
+                "position."
             )
         if n % len(args) in indices:
             raise TypeMismatch(

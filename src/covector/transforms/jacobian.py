@@ -20,7 +20,10 @@ from covector.core.flat import FlatFunction, arrays, chosen_path, who_of
 from covector.core.jaxpr import Var
 from covector.core.source import wraps
 from covector.core.types import show_types
-from covector.errors import NotDifferentiable
+from covector.errors import (
+    NotDifferentiable,
+    how_many,
+)
 from covector.transforms.checks import Argnums, check_differentiable
 from covector.transforms.derivatives import as_argnums, choose_arguments
 from covector.transforms.jacobian_blocks import LinearizedFunction, jacobian_blocks
@@ -253,8 +256,8 @@ class _Jacobian(NamedTuple):
             if not (dtypes.is_complex(o.type.dtype) if holomorphic else o.type.inexact):
                 wanted = "complex" if holomorphic else "floating-point"
                 raise NotDifferentiable(
-                    f"{who} needs {wanted} results, but one is {o.type}. Convert it, "
-                    "or return it beside the others with has_aux=True."
+                    f"{who} needs {how_many(wanted, 'result')}, but one is {o.type}. "
+                    "Convert it, or return it beside the others with has_aux=True."
                 )
         return LinearizedFunction(
             linear,

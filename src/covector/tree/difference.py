@@ -14,7 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from covector.errors import StaticArgumentError, short_name
+from covector.errors import (
+    StaticArgumentError,
+    how_many,
+    short_name,
+)
 from covector.tree.keys import keys_of, keystr
 from covector.tree.registry import KeyPath, PyTreeDef, open_node, registry
 
@@ -212,4 +216,6 @@ def _keys_in_words(keys: list[Any], other: list[Any] | None) -> str:
     if len(listed) <= LONGEST_TEXT:
         return f"with keys ({listed})"
     extra = ", ".join(repr(key) for key in keys if key not in (other or keys))
-    return f"with {len(keys)} keys" + (f", {short(extra)} among them" if extra else "")
+    return f"with {how_many(len(keys), 'key')}" + (
+        f", {short(extra)} among them" if extra else ""
+    )

@@ -10,7 +10,11 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from covector.errors import ArgumentError, TreeMismatch
+from covector.errors import (
+    ArgumentError,
+    TreeMismatch,
+    how_many,
+)
 from covector.tree.difference import describe_difference, first_difference, short
 from covector.tree.failures import explain_flatten
 from covector.tree.registry import IsLeaf, PyTreeDef, registry
@@ -87,8 +91,8 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         if len(leaves) == treedef.num_leaves:
             raise
         raise TreeMismatch(
-            f"unflatten needs {treedef.num_leaves} leaves for {short(str(treedef))}, "
-            f"but got {len(leaves)}."
+            f"unflatten needs {how_many(treedef.num_leaves, 'leaf', 'leaves')} for "
+            f"{short(str(treedef))}, but got {len(leaves)}."
         ) from error
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from covector.errors import how_many
 from covector.tree.registry import (
     LEAF,
     DictKey,
@@ -60,7 +61,8 @@ def leaf_path(treedef: PyTreeDef, position: int) -> KeyPath:
     "['b'][1]"
     """
     if not 0 <= position < treedef.num_leaves:
-        raise IndexError(f"leaf {position} of a tree with {treedef.num_leaves} leaves")
+        leaves = how_many(treedef.num_leaves, "leaf", "leaves")
+        raise IndexError(f"leaf {position} of a tree with {leaves}")
     path: KeyPath = ()
     while treedef != LEAF:
         index, children = 0, treedef.children()

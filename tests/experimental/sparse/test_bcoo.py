@@ -168,7 +168,7 @@ def test_only_batch_axes_can_be_mapped():
     m = made(1, 0)
     with pytest.raises(AxisError) as caught:
         cv.vmap(lambda m: m @ V, in_axes=1)(m)
-    assert "has 1 batch axes, so that it cannot be mapped over axis 1" in str(
+    assert "has 1 batch axis, so that it cannot be mapped over axis 1" in str(
         caught.value
     )
     with pytest.raises(TypeMismatch, match="only batch axes can be mapped"):

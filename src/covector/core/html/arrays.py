@@ -8,6 +8,7 @@ from covector.core import dtypes
 from covector.core.html.elements import element, fragment
 from covector.core.html.pictures import Values, picture
 from covector.core.html.shardings import device_name, shards
+from covector.errors import how_many
 
 #: more elements than that are drawn
 _FEW = 100
@@ -45,8 +46,9 @@ def tracer_html(tracer: Any) -> str:
 def _facts(array: Any) -> str:
     """The size, the memory and the device of an array."""
     devices = array.sharding.flat_devices
-    where = device_name(devices[0]) if len(devices) == 1 else f"{len(devices)} devices"
-    count = "1 element" if array.size == 1 else f"{array.size:,} elements"
+    several = how_many(len(devices), "device")
+    where = device_name(devices[0]) if len(devices) == 1 else several
+    count = how_many(f"{array.size:,}", "element")
     facts = f"{array.type} · {count} · {_bytes(array.nbytes)} · {where}"
     return element("div", facts, class_="soft")
 

@@ -12,7 +12,10 @@ from covector.core.sharding.mesh import (
     axis_sizes_of,
     sizes_and_names,
 )
-from covector.errors import ShardingError
+from covector.errors import (
+    ShardingError,
+    how_many,
+)
 from covector.runtime import client
 
 
@@ -39,8 +42,8 @@ def create_device_mesh(
     chosen = list(client.devices() if devices is None else devices)
     if math.prod(shape) != len(chosen):
         raise ShardingError(
-            f"create_device_mesh needs {math.prod(shape)} devices for the shape "
-            f"{shape}, but got {len(chosen)}. {HOW_TO_GET_DEVICES}"
+            f"create_device_mesh needs {how_many(math.prod(shape), 'device')} for the "
+            f"shape {shape}, but got {len(chosen)}. {HOW_TO_GET_DEVICES}"
         )
     grid = np.empty(len(chosen), object)
     grid[:] = chosen
@@ -150,7 +153,7 @@ def make_mesh(
     count = math.prod(shape)
     if count > len(chosen):
         raise ShardingError(
-            f"make_mesh needs {count} devices for the shape {shape}, but there are "
-            f"{len(chosen)}. {HOW_TO_GET_DEVICES}"
+            f"make_mesh needs {how_many(count, 'device')} for the shape {shape}, but "
+            f"there are {len(chosen)}. {HOW_TO_GET_DEVICES}"
         )
     return Mesh(create_device_mesh(shape, chosen[:count]), names, axis_types)

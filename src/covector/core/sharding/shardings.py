@@ -18,7 +18,11 @@ import numpy as np
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.mesh_coordinates import position, sizes
 from covector.core.sharding.spec import PartitionSpec, SubAxis
-from covector.errors import ShardingError, did_you_mean
+from covector.errors import (
+    ShardingError,
+    did_you_mean,
+    how_many,
+)
 from covector.runtime import client, shards
 
 Index = tuple[slice, ...]
@@ -133,9 +137,10 @@ class Sharding:
                 more = count - length % count
                 raise ShardingError(
                     f"{self} shards axis {axis} of an array of shape "
-                    f"{global_shape} into {count} shards, but its length {length} is "
-                    f"not a multiple of {count}. Pad the axis by {more}, to "
-                    f"{length + more}, with covector.numpy.pad, or shard another axis."
+                    f"{global_shape} into {how_many(count, 'shard')}, but its length "
+                    f"{length} is not a multiple of {count}. Pad the axis by {more}, "
+                    f"to {length + more}, with covector.numpy.pad, or shard another "
+                    "axis."
                 )
         return tuple([n // c for n, c in zip(global_shape, counts, strict=True)])
 
@@ -338,8 +343,9 @@ class NamedSharding(Sharding):
         """
         if len(self.spec) > len(aval_shape):
             raise ShardingError(
-                f"{self} has {len(self.spec)} entries, but here is an array of shape "
-                f"{tuple(aval_shape)}. A spec has at most one entry for each axis."
+                f"{self} has {how_many(len(self.spec), 'entry', 'entries')}, but here "
+                f"is an array of shape {tuple(aval_shape)}. A spec has at most one "
+                "entry for each axis."
             )
 
     def shard_shape(self, global_shape: Shape) -> Shape:

@@ -24,7 +24,11 @@ import numpy as np
 from covector import options
 from covector.core.sharding.shardings import Index, Sharding
 from covector.core.types import ArrayType
-from covector.errors import DisallowedTransfer, ShardingError
+from covector.errors import (
+    DisallowedTransfer,
+    ShardingError,
+    how_many,
+)
 from covector.runtime import buffers, client, shards
 
 logger = logging.getLogger("covector.transfer")
@@ -192,7 +196,7 @@ def _check_all_here(type: ArrayType, sharding: Sharding) -> None:
         return
     raise ShardingError(
         f"the values of an array of type {type} are not all in this process: it is "
-        f"over {sharding}, and of its {sharding.num_devices} devices "
+        f"over {sharding}, and of its {how_many(sharding.num_devices, 'device')} "
         f"{len(sharding.addressable_devices)} are here. Gather it in every process, "
         "with covector.experimental.multihost_utils.process_allgather(x, tiled=True), "
         "look at the shards that are here with x.addressable_shards, or reduce it in a "

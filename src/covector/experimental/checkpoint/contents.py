@@ -30,7 +30,12 @@ from covector.core.array import ConcreteArray
 from covector.core.key_types import IMPLEMENTATIONS, KeyType
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, DTypeError, TracerArrayConversionError
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    TracerArrayConversionError,
+    how_many,
+)
 from covector.tree.prefix import is_none
 from covector.tree.registry import LEAF, DictKey, GetAttrKey, PyTreeDef, open_node
 
@@ -144,9 +149,9 @@ def contents(tree: Any) -> Contents:
     repeated = len(pairs) - len({entry.path for entry in entries})
     if repeated:
         raise ArgumentError(
-            f"save: {repeated} of the {len(pairs)} leaves have the path of another "
-            "leaf, so they could not be told apart. A class of the tree was registered "
-            "with keys that are equal."
+            f"save: {repeated} of the {how_many(len(pairs), 'leaf', 'leaves')} have "
+            "the path of another leaf, so they could not be told apart. A class of "
+            "the tree was registered with keys that are equal."
         )
     return Contents(structure, entries, [leaf for _, leaf in pairs])
 
@@ -315,7 +320,9 @@ def tree_from_json(structure: Any, count: int) -> Any:
     numbers: list[int] = []
     tree = _rebuilt(structure, numbers)
     if sorted(numbers) != list(range(count)):
-        raise Malformed(f"its tree does not have each of its {count} leaves once")
+        raise Malformed(
+            f"its tree does not have each of its {how_many(count, 'leaf', 'leaves')} once"
+        )
     return tree
 
 

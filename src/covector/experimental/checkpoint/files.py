@@ -24,7 +24,12 @@ from typing import Any
 import numpy as np
 
 from covector.core.types import ArrayType
-from covector.errors import CheckpointError, CheckpointExists, CovectorError
+from covector.errors import (
+    CheckpointError,
+    CheckpointExists,
+    CovectorError,
+    how_many,
+)
 from covector.experimental.checkpoint import manifest
 from covector.experimental.checkpoint.contents import (
     CHUNK,
@@ -199,8 +204,8 @@ def _check_whole(path: str, type: ArrayType | None, parts: list[Part]) -> None:
     written = sum(math.prod(part.shape) for part in parts)
     if type is not None and written != type.size:
         raise CheckpointError(
-            f"save: of the {type.size} elements of {path} the processes wrote "
-            f"{written}, so there is no checkpoint."
+            f"save: of the {how_many(type.size, 'element')} of {path} the processes "
+            f"wrote {written}, so there is no checkpoint."
         )
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from covector.errors import CheckpointError
+from covector.errors import (
+    CheckpointError,
+    how_many,
+)
 from covector.experimental.checkpoint.contents import CHUNK, Entry, Part, Shape
 from covector.experimental.checkpoint.manifest import digests, open_file
 
@@ -70,8 +73,9 @@ class Reader:
         end = part.offset + math.prod(part.shape) * storage.itemsize
         if end > len(file):
             raise CheckpointError(
-                f"{self._folder / part.file} is damaged: it has {len(file)} bytes, "
-                f"but a part of the checkpoint ends at byte {end}."
+                f"{self._folder / part.file} is damaged: it has "
+                f"{how_many(len(file), 'byte')}, but a part of the checkpoint ends at "
+                f"byte {end}."
             )
         return file[part.offset : end]
 

@@ -12,7 +12,11 @@ from typing import Any
 from covector.core.annotations import DType, Shape
 from covector.core.array_like import Array
 from covector.core.operators import is_operand
-from covector.errors import AxisError, TypeMismatch
+from covector.errors import (
+    AxisError,
+    TypeMismatch,
+    how_many,
+)
 from covector.transforms import mapped_axes
 
 __all__ = ["JAXSparse"]
@@ -103,8 +107,9 @@ class JAXSparse:
         n = getattr(self, "n_batch", 1)
         if not isinstance(axis, int) or not 0 <= axis < n:
             raise AxisError(
-                f"{who}: {self} has {n} batch axes, so that it cannot be mapped over "
-                f"axis {axis}. update_layout(n_batch=…) makes an axis a batch axis."
+                f"{who}: {self} has {how_many(n, 'batch axis', 'batch axes')}, so that "
+                f"it cannot be mapped over axis {axis}. update_layout(n_batch=…) "
+                "makes an axis a batch axis."
             )
 
     def transpose(self, axes: Sequence[int] | None = None) -> Any:

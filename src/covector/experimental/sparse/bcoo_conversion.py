@@ -7,7 +7,11 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import DTypeError, TypeMismatch
+from covector.errors import (
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.experimental.sparse.bcoo import BCOO, largest_index
 from covector.experimental.sparse.elements import (
     add_at,
@@ -53,8 +57,8 @@ def bcoo_fromdense(
     n_sparse = x.ndim - n_batch - n_dense
     if min(n_batch, n_dense, n_sparse) < 0:
         raise TypeMismatch(
-            f"bcoo_fromdense of {x.type} cannot have {n_batch} batch axes and "
-            f"{n_dense} dense ones."
+            f"bcoo_fromdense of {x.type} cannot have "
+            f"{how_many(n_batch, 'batch axis', 'batch axes')} and {n_dense} dense ones."
         )
     end = n_batch + n_sparse
     mask = (x != 0).any(tuple(range(end, x.ndim)))

@@ -19,6 +19,7 @@ from covector.errors import (
     SparseEfficiencyError,
     SparseEfficiencyWarning,
     TypeMismatch,
+    how_many,
 )
 from covector.experimental.sparse.bcoo import BCOO
 from covector.experimental.sparse.elements import (
@@ -64,8 +65,8 @@ def bcoo_update_layout(
     n_dense = mat.n_dense if n_dense is None else n_dense
     if min(n_batch, n_dense) < 0 or n_batch + n_dense > mat.ndim:
         raise TypeMismatch(
-            f"bcoo_update_layout of {mat} cannot make {n_batch} axes batch and "
-            f"{n_dense} dense."
+            f"bcoo_update_layout of {mat} cannot make "
+            f"{how_many(n_batch, 'axis', 'axes')} batch and {n_dense} dense."
         )
     out = mat
     while out.n_batch > n_batch:
@@ -86,8 +87,8 @@ def _complain(mat: BCOO, out: BCOO, how: str) -> None:
     if out.data.size <= grown:
         return  # it only stores for each matrix what all of a batch shared
     words = (
-        f"bcoo_update_layout of {mat} to {out} stores {out.data.size} elements instead "
-        f"of {mat.data.size}."
+        f"bcoo_update_layout of {mat} to {out} stores "
+        f"{how_many(out.data.size, 'element')} instead of {mat.data.size}."
     )
     if how == "error":
         raise SparseEfficiencyError(f"{words} If that is meant, on_inefficient=None.")

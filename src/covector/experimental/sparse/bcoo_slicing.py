@@ -9,7 +9,11 @@ from covector import lax
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike, Value
 from covector.core.convert import as_array
-from covector.errors import ArgumentError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    TypeMismatch,
+    how_many,
+)
 from covector.experimental.sparse.bcoo import BCOO
 from covector.experimental.sparse.bcoo_layout import (
     bcoo_squeeze,
@@ -132,7 +136,7 @@ def bcoo_dynamic_slice(
     ):
         raise TypeMismatch(
             f"bcoo_dynamic_slice of {mat} needs an index and a size for each axis, but "
-            f"got {len(starts)} indices and the sizes {sizes}."
+            f"got {how_many(len(starts), 'index', 'indices')} and the sizes {sizes}."
         )
     n, end = mat.n_batch, mat.n_batch + mat.n_sparse
     starts = [

@@ -9,7 +9,11 @@ from covector import random
 from covector.core import dtypes
 from covector.core.annotations import DTypeLike, Value
 from covector.core.array_like import Array
-from covector.errors import ArgumentError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    TypeMismatch,
+    how_many,
+)
 from covector.experimental.sparse.base import JAXSparse
 from covector.experimental.sparse.bcoo import BCOO
 from covector.experimental.sparse.bcoo_conversion import bcoo_fromdense
@@ -57,8 +61,9 @@ def _format(who: str, name: str, ndim: int, options: Any) -> Callable[[BCOO], An
         )
     if name != "bcoo" and (ndim != 2 or options):
         raise TypeMismatch(
-            f"{who}: the format {name!r} is of two axes without {ndim} axes or "
-            f"{', '.join(options) or 'options'}; 'bcoo' has them."
+            f"{who}: the format {name!r} is of two axes without "
+            f"{how_many(ndim, 'axis', 'axes')} or {', '.join(options) or 'options'}; "
+            "'bcoo' has them."
         )
     return _FORMATS[name]
 
@@ -198,16 +203,17 @@ def random_bcoo(
     end = len(lengths) - n_dense
     if min(n_batch, n_dense, end - n_batch) < 0:
         raise TypeMismatch(
-            f"random_bcoo of the shape {lengths} cannot have {n_batch} batch axes and "
-            f"{n_dense} dense ones."
+            f"random_bcoo of the shape {lengths} cannot have "
+            f"{how_many(n_batch, 'batch axis', 'batch axes')} and {n_dense} dense ones."
         )
     inner = lengths[n_batch:end]
     size = prod(inner)
     count = round(nse * size) if 0 <= nse < 1 else int(nse)
     if count < 0 or (unique_indices and count > size):
+        most = how_many(size, "unique index", "unique indices")
         raise ArgumentError(
-            f"random_bcoo: nse={nse} is not between 0 and the {size} unique indices of "
-            f"the sparse axes {inner}."
+            f"random_bcoo: nse={nse} is not between 0 and the {most} of the sparse "
+            f"axes {inner}."
         )
     index_dtype = dtypes.as_dtype(indices_dtype or dtypes.int32)
     of_indices, of_data = random.split(key)

@@ -10,7 +10,13 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import current
 from covector.core.types import show_types
-from covector.errors import ArgumentError, LinAlgError, NotSquare, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    LinAlgError,
+    NotSquare,
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.evaluate import base
 from covector.numpy.promote import (
     broadcast_shapes,
@@ -108,6 +114,6 @@ def subset_of(who: str, chosen: tuple[int, int] | None, count: int) -> tuple[int
     if not 0 <= first <= last <= count:
         raise ArgumentError(
             f"{who} got subset_by_index={chosen}: it must be a first index and an end, "
-            f"among {count} values."
+            f"among {how_many(count, 'value')}."
         )
     return first, last

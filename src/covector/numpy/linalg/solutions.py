@@ -10,7 +10,12 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.errors import ArgumentError, LinAlgError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    LinAlgError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.creation import zeros
 from covector.numpy.linalg.factorizations import svdvals
@@ -308,7 +313,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     if prod(rows) != prod(columns):
         raise TypeMismatch(
             f"tensorinv of {x.type} with ind={ind} needs as many elements in its first "
-            f"{ind} axes as in the others."
+            f"{how_many(ind, 'axis', 'axes')} as in the others."
         )
     return inv(x.reshape(prod(rows), prod(columns))).reshape(*columns, *rows)
 

@@ -23,7 +23,11 @@ from covector.core.source import Line
 from covector.core.staging import StagingTrace
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
-from covector.errors import BatchedCondWarning, TypeMismatch
+from covector.errors import (
+    BatchedCondWarning,
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.operations.bitwise import not_
@@ -93,8 +97,8 @@ class Cond(ProgramPrimitive):
         wanted = (dtypes.int32, dtypes.bool_) if count == 2 else (dtypes.int32,)
         if index.shape or index.dtype not in wanted:
             raise TypeMismatch(
-                f"cond chooses among {count} branches by a scalar i32 (or by a bool, "
-                f"between two), but got {index}."
+                f"cond chooses among {how_many(count, 'branch', 'branches')} by a "
+                f"scalar i32 (or by a bool, between two), but got {index}."
             )
         given = [t.strong() for t in types]
         for branch in self.branches:

@@ -41,6 +41,7 @@ from covector.errors import (
     NotDifferentiable,
     TreeMismatch,
     TypeMismatch,
+    how_many,
     words_of,
 )
 from covector.programs.custom_rules.captured_tracers import (
@@ -158,7 +159,7 @@ class CustomFunction(Generic[P, R]):
         if indices and indices[-1] >= len(bound):
             raise TypeMismatch(
                 f"{who} has nondiff_argnums {', '.join(map(str, indices))}, but the "
-                f"call has {len(bound)} positional arguments."
+                f"call has {how_many(len(bound), 'positional argument')}."
             )
         fixed = {i: bound[i] for i in indices}
         given = [a for i, a in enumerate(bound) if i not in fixed] if fixed else bound

@@ -18,7 +18,10 @@ from covector.core.convert import as_array
 from covector.core.flat import argument_names, argument_numbers, describe
 from covector.core.source import function_line, function_name
 from covector.core.types import ArrayType, HasType, show_types
-from covector.errors import TypeMismatch
+from covector.errors import (
+    TypeMismatch,
+    how_many,
+)
 from covector.operations.broadcasting import zeros
 
 
@@ -125,8 +128,8 @@ def nondiff_indices(
     for n in nums:
         if not -count <= n < count:
             raise TypeMismatch(
-                f"{who} has nondiff_argnums {n}, but it takes {count} positional "
-                "arguments."
+                f"{who} has nondiff_argnums {n}, but it takes "
+                f"{how_many(count, 'positional argument')}."
             )
     indices = [n % count for n in nums]
     return tuple(sorted({*indices, *[parameters.index(n) for n in names]}))

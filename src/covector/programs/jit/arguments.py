@@ -33,7 +33,12 @@ from covector.core.references import Ref
 from covector.core.sharding.transfer import guard
 from covector.core.trace import Context, Tracer, check_scope, current
 from covector.core.types import AbstractRef, ArrayType
-from covector.errors import DeletedArrayError, StaticArgumentError, did_you_mean
+from covector.errors import (
+    DeletedArrayError,
+    StaticArgumentError,
+    did_you_mean,
+    how_many,
+)
 from covector.tree.registry import PyTreeDef
 
 
@@ -271,7 +276,7 @@ def complete_argnums(
             if not -len(positional) <= n < len(positional):
                 raise StaticArgumentError(
                     f"{who}: argument number {n} was named, but it takes "
-                    f"{len(positional)} positional arguments."
+                    f"{how_many(len(positional), 'positional argument')}."
                 )
         nums = tuple([n % len(positional) for n in nums])
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):

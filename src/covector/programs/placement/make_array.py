@@ -20,7 +20,11 @@ from covector.core.convert import as_array, asked_dtype, from_numpy
 from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.transfer import check_devices
 from covector.core.types import ArrayType, show_types
-from covector.errors import ShardingError, TypeMismatch
+from covector.errors import (
+    ShardingError,
+    TypeMismatch,
+    how_many,
+)
 from covector.operations.casting import convert
 from covector.programs.placement.device_put import device_put
 from covector.runtime import client, shards
@@ -138,7 +142,7 @@ def make_array_from_single_device_arrays(
     local = sharding.layout(len(shape)).local
     if by_device.keys() != set(local) or len(arrays) != len(by_device):
         raise ShardingError(
-            f"{who} needs one array on each of the {len(local)} devices of "
+            f"{who} needs one array on each of the {how_many(len(local), 'device')} of "
             f"{sharding}, but got {len(arrays)} on "
             f"{', '.join(sorted({str(d) for d in by_device})) or 'no device'}."
         )

@@ -23,7 +23,12 @@ from covector.core.sharding.make_mesh import make_mesh
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.source import wraps
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, AxisError, ShardingError
+from covector.errors import (
+    ArgumentError,
+    AxisError,
+    ShardingError,
+    how_many,
+)
 from covector.operations.collectives import PSum
 from covector.programs.spmd.shard_map_api import shard_map
 from covector.runtime import client
@@ -149,8 +154,8 @@ def _batch_indices(indices: Sequence[int], args: Sequence[Any], who: str) -> set
     for n in indices:
         if not -len(args) <= n < len(args):
             raise ArgumentError(
-                f"{who}: batch_argnums has {n}, but the call has {len(args)} "
-                "positional arguments."
+                f"{who}: batch_argnums has {n}, but the call has "
+                f"{how_many(len(args), 'positional argument')}."
             )
     return {n % len(args) for n in indices}
 
@@ -174,9 +179,10 @@ def _check_batch(args: tuple, sharded: set[int], count: int, who: str) -> None:
     if rest:
         k = dims.index(0)
         raise ShardingError(
-            f"{who}: the batch has {size} examples ({argument_path(in_tree, k)} is "
-            f"{types[k]}), which {count} devices cannot share evenly. Leave out "
-            f"{rest}; or pad to {size + count - rest} (covector.numpy.pad), give what "
-            "was added the weight 0, sum with reduce='sum', and divide by the sum of "
-            "the weights."
+            f"{who}: the batch has {how_many(size, 'example')} "
+            f"({argument_path(in_tree, k)} is {types[k]}), which "
+            f"{how_many(count, 'device')} cannot share evenly. Leave out {rest}; or "
+            f"pad to {size + count - rest} (covector.numpy.pad), give what was added "
+            "the weight 0, sum with reduce='sum', and divide by the sum of the "
+            "weights."
         )

@@ -24,7 +24,12 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.source import take_names, wraps
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, ShardingError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    ShardingError,
+    TypeMismatch,
+    how_many,
+)
 from covector.operations.broadcasting import align, align_masked, move_axis
 from covector.operations.transposing import Reshape
 from covector.programs.jit.arguments import (
@@ -158,9 +163,9 @@ class Mapping(NamedTuple):
             if size > len(found):
                 raise ShardingError(
                     f"{who}: the mapped axis has size {size}, an entry for a device, "
-                    f"but there are {len(found)} devices. {HOW_TO_GET_DEVICES} For a "
-                    "batch of any size on one device use vmap; for several entries on "
-                    "each, shard_map."
+                    f"but there are {how_many(len(found), 'device')}. "
+                    f"{HOW_TO_GET_DEVICES} For a batch of any size on one device use "
+                    "vmap; for several entries on each, shard_map."
                 )
         elif size != len(found):
             raise ShardingError(

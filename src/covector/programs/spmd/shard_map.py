@@ -33,7 +33,11 @@ from covector.core.staging import restage
 from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, pvary_like
-from covector.errors import ArgumentError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
@@ -112,9 +116,9 @@ class ShardMap(ProgramPrimitive):
         if Effect.ORDERED in self.effects:
             raise ArgumentError(
                 f"shard_map of {self.jaxpr.name} has ordered effects and runs on "
-                f"{self.mesh.size} devices, between which there is no order. Leave "
-                "ordered=True out, take the effects out of shard_map, or use a mesh of "
-                "one device."
+                f"{how_many(self.mesh.size, 'device')}, between which there is no "
+                "order. Leave ordered=True out, take the effects out of shard_map, "
+                "or use a mesh of one device."
             )
         return None
 

@@ -24,6 +24,7 @@ from covector.core.varying import pvary_like
 from covector.errors import (
     ShardingError,
     did_you_mean,
+    how_many,
     words_of,
 )
 from covector.programs.higher_order.hash_consing import intern
@@ -224,8 +225,8 @@ class ShardMapped:
             in_specs = tuple(in_specs)
         if isinstance(in_specs, tuple) and len(in_specs) != len(args):
             raise ShardingError(
-                f"{self.who} has in_specs for {len(in_specs)} arguments, but was "
-                f"called with {len(args)}."
+                f"{self.who} has in_specs for {how_many(len(in_specs), 'argument')}, "
+                f"but was called with {len(args)}."
             )
         return self._flat_specs("in_specs", in_specs, args, "the arguments")
 
@@ -274,10 +275,10 @@ class ShardMapped:
         if len(spec) > type_.ndim:
             raise ShardingError(
                 f"{where} is {spec}, but each device returns {type_}, which has "
-                f"{type_.ndim} axes: there is none to concatenate the shards along. "
-                f"Give each shard one, with x[None] (or reshape), to get an array with "
-                "an entry per device; or reduce over the devices (psum, pmean) and use "
-                "P()."
+                f"{how_many(type_.ndim, 'axis', 'axes')}: there is none to concatenate "
+                "the shards along. Give each shard one, with x[None] (or reshape), "
+                "to get an array with an entry per device; or reduce over the "
+                "devices (psum, pmean) and use P()."
             )
         left = manual.order((type_.varying & manual.axes) - frozenset(spec.names()))
         if left:

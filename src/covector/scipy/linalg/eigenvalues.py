@@ -6,7 +6,12 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy import linalg
 from covector.numpy.linalg.operands import in_one_stack, square_matrices
 from covector.numpy.padding import pad
@@ -111,7 +116,7 @@ def _subset(who: str, chosen: tuple[int, int] | None, w: Value) -> slice:
     if not 0 <= first <= last < count:
         raise ArgumentError(
             f"{who} got the subset {chosen}: it must be a first index and a last one, "
-            f"among {count} values."
+            f"among {how_many(count, 'value')}."
         )
     return slice(first, last + 1)
 

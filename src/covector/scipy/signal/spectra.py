@@ -12,7 +12,10 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array import from_host
 from covector.core.array_like import Array
-from covector.errors import ArgumentError
+from covector.errors import (
+    ArgumentError,
+    how_many,
+)
 from covector.numpy.axes import beside, canonical_axis, canonical_shape
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
@@ -210,8 +213,8 @@ def segments_of(
         length = min(length, available)
     if not named and weighted.type.size != length:
         raise ArgumentError(
-            f"{who} with segments of nperseg={length} elements needs as many weights, "
-            f"but got {weighted.type}."
+            f"{who} with segments of nperseg={how_many(length, 'element')} needs as "
+            f"many weights, but got {weighted.type}."
         )
     (shared,) = canonical_shape(
         who, length // 2 if noverlap is None else noverlap, "noverlap"

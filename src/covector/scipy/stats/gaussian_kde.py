@@ -8,7 +8,12 @@ from covector import random, tree_util
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, ShapeLike
 from covector.core.array_like import Array
-from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    DTypeKindError,
+    TypeMismatch,
+    how_many,
+)
 from covector.lax.linalg import triangular_solve
 from covector.nn.normalization import logsumexp
 from covector.numpy.axes import canonical_shape
@@ -78,8 +83,8 @@ class gaussian_kde:
         points, given = promote_dtypes_inexact("gaussian_kde", points, weights)
         if given.shape != (n,):
             raise TypeMismatch(
-                f"gaussian_kde needs a weight for each of its {n} points, but got "
-                f"{given.type}."
+                f"gaussian_kde needs a weight for each of its {how_many(n, 'point')}, "
+                f"but got {given.type}."
             )
         self.dataset, self.weights = points, given / cnp.sum(given)
         self.neff = 1 / cnp.sum(self.weights**2)
@@ -218,7 +223,7 @@ class gaussian_kde:
         if other.d != self.d:
             raise TypeMismatch(
                 "gaussian_kde.integrate_kde needs an estimate for points of "
-                f"{self.d} numbers, but got one for {other.d}."
+                f"{how_many(self.d, 'number')}, but got one for {other.d}."
             )
         return cnp.sum(other.weights * self._overlap(other.dataset, other.covariance))
 

@@ -10,7 +10,10 @@ import numpy as np
 
 from covector import numpy as cnp
 from covector.core.array_like import Array
-from covector.errors import ArgumentError
+from covector.errors import (
+    ArgumentError,
+    how_many,
+)
 from covector.scipy.spatial.transform.quaternions import Quaternion, product
 
 
@@ -21,8 +24,8 @@ def axes_of(who: str, seq: str, numbers: tuple[int, ...]) -> tuple[list[int], bo
     if not known or any(a == b for a, b in itertools.pairwise(seq)):
         size = "three" if numbers == (3,) else "one to three"
         raise ArgumentError(
-            f"{who} needs a sequence of {size} axes, all of 'xyz' or all of 'XYZ', no "
-            f"two neighbours equal, but got {seq!r}."
+            f"{who} needs a sequence of {how_many(size, 'axis', 'axes')}, all of 'xyz' "
+            f"or all of 'XYZ', no two neighbours equal, but got {seq!r}."
         )
     return ["xyz".index(letter) for letter in seq.lower()], seq.islower()
 
