@@ -126,7 +126,7 @@ WORDS = {
     "no index for the window": (
         gathered(((), (0,), (0,))),
         TypeMismatch,
-        "offset_dims must be 1 ascending axes of the result",
+        "offset_dims must be 1 ascending axis of the result",
     ),
     "half a pair": (
         gathered(((1,), (0,), (0,), (), (0,))),

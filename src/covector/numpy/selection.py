@@ -147,7 +147,8 @@ def piecewise(
     if len(funclist) not in (n, n + 1):
         raise ArgumentError(
             f"piecewise has {how_many(n, 'condition')}, and so needs "
-            f"{how_many(n, 'function')}, or {n + 1} with the one for elsewhere, but got {len(funclist)}."
+            f"{how_many(n, 'function')}, or {n + 1} with the one for elsewhere, "
+            f"but got {len(funclist)}."
         )
 
     def value(piece: Callable[..., Any] | Any) -> Array:

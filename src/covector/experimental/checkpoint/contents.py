@@ -320,9 +320,8 @@ def tree_from_json(structure: Any, count: int) -> Any:
     numbers: list[int] = []
     tree = _rebuilt(structure, numbers)
     if sorted(numbers) != list(range(count)):
-        raise Malformed(
-            f"its tree does not have each of its {how_many(count, 'leaf', 'leaves')} once"
-        )
+        leaves = how_many(count, "leaf", "leaves")
+        raise Malformed(f"its tree does not have each of its {leaves} once")
     return tree
 
 

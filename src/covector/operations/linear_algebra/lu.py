@@ -14,7 +14,11 @@ from covector.core.convert import scalar
 from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.errors import DTypeError, TypeMismatch
+from covector.errors import (
+    DTypeError,
+    TypeMismatch,
+    how_many,
+)
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import BroadcastInDim, ReduceSum, move_axis
 from covector.operations.casting import convert
@@ -111,8 +115,9 @@ class LUPivotsToPermutation(Primitive):
             )
         if pivots.shape[-1] > self.size:
             raise TypeMismatch(
-                f"lu_pivots_to_permutation of {pivots}: a permutation of {self.size} "
-                f"rows cannot come from {pivots.shape[-1]} exchanges."
+                f"lu_pivots_to_permutation of {pivots}: a permutation of "
+                f"{how_many(self.size, 'row')} cannot come from "
+                f"{pivots.shape[-1]} exchanges."
             )
         return (pivots.with_shape((*pivots.shape[:-1], self.size)),)
 
