@@ -114,7 +114,7 @@ def ffi_call(
         orders = (
             [given] if isinstance(given, Layout) else given or [None] * len(results)
         )
-    _check_count(who, "output_layouts", orders, "results", len(results))
+    _check_count(who, "output_layouts", orders, "result", len(results))
     pairs = zip(orders, results, strict=True)
     output_orders = tuple([order_of(o, t, who) for o, t in pairs])
     if custom_call_api_version >= TYPED and legacy_backend_config is not None:
@@ -126,7 +126,7 @@ def ffi_call(
     def call(*args: ArrayLike, **attributes: Any) -> Any:
         operands = [as_array(x, who) for x in args]
         wanted = [None] * len(args) if input_layouts is None else list(input_layouts)
-        _check_count(who, "input_layouts", wanted, "operands", len(args))
+        _check_count(who, "input_layouts", wanted, "operand", len(args))
         aliases = tuple(sorted((input_output_aliases or {}).items()))
         for operand, result in aliases:
             if not (0 <= operand < len(args) and 0 <= result < len(results)):
@@ -171,7 +171,7 @@ def _check_count(
 ) -> None:
     if len(given) != count:
         raise ArgumentError(
-            f"{who} has {count} {of}, but {name} has "
+            f"{who} has {how_many(count, of)}, but {name} has "
             f"{how_many(len(given), 'entry', 'entries')}."
         )
 

@@ -207,9 +207,8 @@ def test_operands_of_other_ranks_are_refused():
 def test_features_that_do_not_go_together_are_refused():
     words = refused(TypeMismatch, conv(feature_group_count=3), LEFT, RIGHT)
     assert words.startswith(
-        WHO
-        + "lhs has 3 features, and rhs weighs 3 in each of 3 groups. The first must "
-        "be the product of the others"
+        WHO + "lhs has 3 features, and rhs weighs 3 in each group, with "
+        "feature_group_count=3. The first must be the product of the others"
     )
 
 

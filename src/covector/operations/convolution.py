@@ -195,8 +195,8 @@ class ConvGeneralDilated(Bilinear):
         if features != groups * ins:
             raise TypeMismatch(
                 f"{who}: lhs has {how_many(features, 'feature')}, and rhs weighs {ins} "
-                f"in each of {how_many(groups, 'group')}. The first must be the "
-                "product of the others; the dimension numbers say which axes are "
+                f"in each group, with feature_group_count={groups}. The first must be "
+                "the product of the others; the dimension numbers say which axes are "
                 f"meant: {self.dimension_numbers}."
             )
         for name, count, grouped in (
