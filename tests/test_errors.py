@@ -153,7 +153,9 @@ def test_has_aux_without_a_pair():
 def test_tangents_of_another_structure_or_type():
     with says(errors.TreeMismatch, "structure of the primals"):
         cv.jvp(lambda x: x, (1.0,), ((1.0, 2.0),))
-    with says(errors.TypeMismatch, "tangent of type f32\\[4\\]", "f32\\[3\\]"):
+    with says(
+        errors.TypeMismatch, "tangent of type f32\\[4\\]", "f32\\[3\\]", "broadcast_to"
+    ):
         cv.jvp(lambda x: x, (X,), (X[:3],))
     with says(errors.TypeMismatch, "tuple or list", r"jvp\(f, \(x,\), \(dx,\)\)"):
         cv.jvp(lambda x: x, 1.0, 1.0)
@@ -164,7 +166,10 @@ def test_cotangents_of_another_structure_or_type():
     with says(errors.TreeMismatch, "pullback", "structure of the value"):
         pull(X)
     with says(
-        errors.TypeMismatch, "cotangent of type f32\\[4\\]", "i32\\[4\\]", "astype"
+        errors.TypeMismatch,
+        "cotangent of type f32\\[4\\]",
+        "i32\\[4\\]",
+        r"astype\('float32'\)",
     ):
         pull({"a": np.arange(4)})
     with says(errors.TypeMismatch, "one argument"):

@@ -163,6 +163,8 @@ def test_an_axis_that_does_not_exist_is_named_with_the_nearest_that_does():
         vmap(lambda x: parallel.psum(x, "btch"), axis_name="batch")(as_array(X))
     with pytest.raises(errors.AxisError, match=r"named axes here are none"):
         parallel.psum(as_array(X), "i")
+    with pytest.raises(errors.AxisError, match=r"^psum over the axis 'i'"):
+        parallel.psum(1, "i")
     # The failure leaves nothing behind.
     assert vmap(lambda x: x, axis_name="i")(as_array(X)).shape == X.shape
 

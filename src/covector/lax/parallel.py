@@ -98,7 +98,7 @@ def _over(
 def _size_of_groups(groups: IndexGroups, axis_name: AxisName, who: str) -> Any:
     """The size of each group; an int where all are alike."""
     if groups is None:
-        return axis_size(axis_name)
+        return size_of(axis_name, who)
     sizes = set(map(len, grouped(groups, axis_name, who)))
     if len(sizes) == 1:
         return sizes.pop()

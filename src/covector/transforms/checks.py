@@ -133,10 +133,11 @@ def matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
             else as_array(x)
         )
     if x.type.shape != type.shape or x.type.dtype != type.dtype:
+        way = f"Convert it with .astype({type.dtype.name!r})."
+        if x.type.shape != type.shape:
+            way = "Give it that shape, for instance with covector.numpy.broadcast_to."
         raise TypeMismatch(
-            f"{who} needs a {what} of type {type}, but got {x.type}. "
-            f"Convert it with .astype({dtypes.short_name(type.dtype)!r}) or give it "
-            "that shape."
+            f"{who} needs a {what} of type {type}, but got {x.type}. {way}"
         )
     return _varying_as(x, type, who, what) if current.trace.checked_axes else x
 

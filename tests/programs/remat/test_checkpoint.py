@@ -516,6 +516,13 @@ def test_verdicts_of_policies():
     assert repr(Recompute) == "Recompute"
 
 
+def test_a_policy_that_is_no_function():
+    with pytest.raises(
+        errors.ArgumentError, match=r"(?s)needs a policy .* 'dots'\. .* dots_saveable"
+    ):
+        cv.checkpoint(net, policy="dots")
+
+
 def test_concrete_values_are_not_there():
     with pytest.raises(errors.ArgumentError, match=r"concrete=True .* static_argnums"):
         cv.checkpoint(net, concrete=True)

@@ -189,6 +189,11 @@ def checkpoint(
             "those that Python decides by in static_argnums or static_argnames, or use "
             "covector.lax.cond."
         )
+    if policy is not None and not callable(policy):
+        raise ArgumentError(
+            f"{who} needs a policy that is a function, but got {policy!r}. Take one of "
+            "covector.checkpoint_policies, such as dots_saveable."
+        )
     kept = policy or checkpoint_policies.nothing_saveable
     static = complete_argnums(fun, who, static_argnums, static_argnames)
     traced = PjitFunction(fun, JitSpec(static), who)
