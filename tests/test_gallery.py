@@ -39,7 +39,7 @@ def test_an_ensemble_of_perceptrons_tells_tumours_apart(run):
 
 
 def test_augmentation_helps_with_few_images(run):
-    result = run("augmentation", images=100, steps=120)
+    result = run("augmentation", images=100, steps=240)
     assert result.augmented[-1] > result.plain[-1] + 0.01 > 0.8
 
 
@@ -75,7 +75,7 @@ def test_training_on_eight_devices_is_training_on_one(run):
 def test_a_gaussian_process_draws_the_map_from_points(run):
     result = run("gaussian_process", measurements=200, every=8)
     assert result.rmse < 0.7 * result.terrain.std()
-    assert 0.8 < result.coverage < 1
+    assert 0.7 < result.coverage < 1
 
 
 def test_hamiltonian_monte_carlo_finds_the_posterior(run):

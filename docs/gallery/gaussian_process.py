@@ -161,6 +161,9 @@ def main(measurements: int = 800, every: int = 4) -> Result:
 
 # %%
 # ## The figure
+#
+# The 95 % intervals hold a little less of the map than that: the real terrain is
+# smooth in the valley and rough on the ridges, and one kernel has to serve both.
 
 
 def draw(result: Result) -> Figure:
