@@ -280,9 +280,11 @@ class Lowering:
         return [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
 
     def call(
-        self, jaxpr: Jaxpr, operands: Sequence[HloValue], separate: bool = False
+        self, jaxpr: Jaxpr, operands: Sequence[HloValue], separate: bool | None = None
     ) -> list[HloValue]:
-        """Call the function that holds the program, compiled separately if asked."""
+        """Call the function that holds the program, compiled separately or, for False,
+        never so; for None, where it is called repeatedly.
+        """
         return self.module.call(self, jaxpr, operands, separate)
 
     def call_kernel(self, jaxpr: Jaxpr, operands: Sequence[HloValue]) -> list[HloValue]:
@@ -364,7 +366,7 @@ class ModuleLowering:
         lowering: Lowering,
         jaxpr: Jaxpr,
         operands: Sequence[HloValue],
-        separate: bool,
+        separate: bool | None,
     ) -> list[HloValue]:
         known = self._called(jaxpr)
         made = hlo.operation(
@@ -377,7 +379,8 @@ class ModuleLowering:
         )
         if separate:
             made.attributes["mhlo.frontend_attributes"] = hlo.attribute(_SEPARATE)
-        known[2].append(made)
+        if separate is None:
+            known[2].append(made)
         return list(made.results)
 
     def separate_repeated_calls(self) -> None:

@@ -12,6 +12,7 @@ from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
 from covector.lowering.hlo import HloResults, HloValue
+from covector.operations import single_precision_on_cpu
 from covector.operations.arithmetic import mul, neg, sub
 from covector.operations.bitwise import and_, or_, shift_right_logical
 from covector.operations.casting import convert
@@ -74,6 +75,10 @@ class Pow(WithPartials):
             return ctx.through(_power_of_integers, x, y)
         if exponent.dtype != base.dtype:
             return ctx.through(_power_of_inexact, x, y)
+        if single_precision_on_cpu.pays(ctx):
+            return single_precision_on_cpu.call(
+                ctx, single_precision_on_cpu.power, x, y
+            )
         out = ctx.op(self.hlo, broadcast_operands(ctx, (x, y)))
         if dtypes.is_floating(base.dtype):
             return out

@@ -38,6 +38,14 @@ from covector.operations.magnitude import abs_
 from covector.operations.partials import WithPartials
 from covector.operations.roots import rsqrt
 from covector.operations.selection import where
+from covector.operations.single_precision_on_cpu import (
+    ByVectors,
+    arctangent,
+    arctangent_of_point,
+    cosine,
+    sine,
+    tangent,
+)
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -223,9 +231,10 @@ log, log2, log1p = Log(), Log2(), Log1p()
 # -- trigonometric functions -----------------------------------------------------------
 
 
-class Sin(_WithAccuracy):
+class Sin(ByVectors, _WithAccuracy):
     """Sine of an angle in radians."""
 
+    on_cpu = staticmethod(sine)
     hlo = "stablehlo.sine"
     on_host = staticmethod(np.sin)
 
@@ -238,9 +247,10 @@ class Sin(_WithAccuracy):
         return [lambda dx: mul(dx, slope)]
 
 
-class Cos(_WithAccuracy):
+class Cos(ByVectors, _WithAccuracy):
     """Cosine of an angle in radians."""
 
+    on_cpu = staticmethod(cosine)
     hlo = "stablehlo.cosine"
     on_host = staticmethod(np.cos)
 
@@ -253,9 +263,10 @@ class Cos(_WithAccuracy):
         return [lambda dx: mul(dx, slope)]
 
 
-class Tan(_WithAccuracy):
+class Tan(ByVectors, _WithAccuracy):
     """Tangent of an angle in radians."""
 
+    on_cpu = staticmethod(tangent)
     hlo = "stablehlo.tan"
     on_host = staticmethod(np.tan)
 
@@ -295,9 +306,10 @@ class Acos(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Atan(_Transcendental):
+class Atan(ByVectors, _Transcendental):
     """The angle with tangent x, between −π/2 and π/2."""
 
+    on_cpu = staticmethod(arctangent)
     hlo = "chlo.atan"
     on_host = staticmethod(np.arctan)
 
@@ -313,12 +325,13 @@ class Atan(_Transcendental):
 sin, cos, tan, asin, acos, atan = Sin(), Cos(), Tan(), Asin(), Acos(), Atan()
 
 
-class Atan2(WithPartials):
+class Atan2(ByVectors, WithPartials):
     """The angle of the point (x, y) — y comes first — between −π and π.
 
     d atan2(y, x) = (x dy − y dx) / (x² + y²): NaN at the origin.
     """
 
+    on_cpu = staticmethod(arctangent_of_point)
     hlo = "stablehlo.atan2"
     on_host = staticmethod(np.arctan2)  # which is for real numbers only
     not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)

@@ -92,7 +92,7 @@ class Call(ProgramPrimitive):
         return self._like(thread.through(self.jaxpr)), 0
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        return ctx.call(self.jaxpr, operands, self.separate)
+        return ctx.call(self.jaxpr, operands, self.separate or None)
 
 
 def call(jaxpr: Jaxpr, separate: bool = False) -> Call:

@@ -1,0 +1,291 @@
+"""Functions of float32 and narrower numbers, worked out in 64 bits on the CPU.
+
+XLA calls a routine for each element where a polynomial over vectors takes a tenth of
+the time. In 64 bits short Taylor series are enough, nothing has to be rounded with
+care, and only the last conversion is seen in the result: it is within 0.53 units in the
+last place. Scalars and small arrays are left to XLA, whose routines are short programs.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.annotations import Value
+from covector.core.convert import scalar
+from covector.core.jaxpr import Jaxpr
+from covector.core.staging import restage
+from covector.core.types import ArrayType
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.arithmetic import neg, sub
+from covector.operations.bitwise import (
+    and_,
+    not_,
+    or_,
+    shift_left,
+    shift_right_arithmetic,
+)
+from covector.operations.casting import BitcastConvertType, convert
+from covector.operations.chebyshev import polynomial
+from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
+from covector.operations.families import Elementwise
+from covector.operations.magnitude import abs_
+from covector.operations.rounding import Round, RoundingMethod, floor
+from covector.operations.selection import where
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+#: elements from which some hundreds of calls pay for a longer compilation
+_MANY = 4096
+_TYPES = frozenset({dtypes.float32, dtypes.bfloat16, dtypes.float16})
+_nearest = Round(RoundingMethod.TO_NEAREST_EVEN)
+
+
+def pays(ctx: "Lowering") -> bool:
+    """Whether the operation that is lowered is quicker in this way."""
+    (out,) = ctx.out_types
+    many = type(out.size) is not int or out.size >= _MANY
+    return many and ctx.platform == "cpu" and out.dtype in _TYPES
+
+
+@functools.lru_cache(256)
+def _program(fun: Callable[..., list[Value]], types: tuple[ArrayType, ...]) -> Jaxpr:
+    with options.override(enable_x64=True):  # for the numbers of Python
+        return restage(fun, types, fun.__name__)
+
+
+def call(
+    ctx: "Lowering", fun: Callable[..., list[Value]], *operands: HloValue
+) -> Sequence[HloValue]:
+    """Lower as a call of this function, which XLA puts in its place."""
+    return ctx.call(_program(fun, tuple(ctx.in_types)), operands, separate=False)
+
+
+class ByVectors(Elementwise):
+    """An operation that is computed by the function ``on_cpu`` where that pays."""
+
+    on_cpu: ClassVar[Callable[..., list[Value]]]
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        if pays(ctx):
+            return call(ctx, self.on_cpu, *operands)
+        return super().lower(ctx, *operands)
+
+
+# -- sine, cosine and tangent ----------------------------------------------------------
+
+_PI = Fraction(  # to 190 bits: the largest float32 is below 2¹²⁸, of 24 bits
+    3141592653589793238462643383279502884197169399375105820974944592307816406286209,
+    10**78,
+)
+#: bits that a float64 times a float32 has left for the other factor
+_FACTOR = 29
+
+
+def _quarter_turns(step: int) -> list[float]:
+    """2/π in four parts; for |x| from 2^(32 step + 23) on less what gives whole turns.
+
+    The product of each part but the last one with a float32 is exact.
+    """
+    unit = Fraction(2) ** (32 * step)
+    rest = 2 / _PI * unit
+    if step:
+        rest -= 4 * math.floor(rest / 4)
+    parts = []
+    for k in range(1, 4):
+        digits = Fraction(2) ** (_FACTOR * k - 2)
+        part = math.floor(rest * digits) / digits
+        parts.append(float(part / unit))
+        rest -= part
+    return [*parts, float(rest / unit)]
+
+
+_PARTS = [_quarter_turns(step) for step in range(4)]
+
+
+def _reduced(size: Value) -> tuple[Value, Value]:
+    """The angle that is left of one that is not negative, within π/4, and how many
+    quarter turns were taken away, up to whole turns.
+
+    All are computed for every element (M. H. Payne and R. N. Hanek, Radian reduction
+    for trigonometric functions, 1983, with parts of 2/π in place of its bits).
+    """
+    products = []
+    for parts in zip(*_PARTS, strict=True):
+        factor: Value = scalar(parts[0], dtypes.float64)
+        for step, part in enumerate(parts[1:], 1):
+            from_here = scalar(2.0 ** (32 * step + 23), dtypes.float64)
+            here = scalar(part, dtypes.float64)
+            factor = where(ge(size, from_here), here, factor)
+        products.append(size * factor)
+    first, second, third, fourth = products
+    first = first - 4 * _nearest(first * 0.25)
+    second = second - 4 * _nearest(second * 0.25)
+    turns = _nearest(first + second + third)
+    left = (((first - turns) + second) + third) + fourth
+    return left * (math.pi / 2), convert(turns, dtypes.int32)
+
+
+_SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
+_COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(6)]
+
+
+def _circular(size: Value) -> tuple[Value, Value, Value]:
+    """Sine and cosine of the reduced angle, and the quarter turns."""
+    angle, turns = _reduced(size)
+    square = angle * angle
+    return angle * polynomial(_SINE, square), polynomial(_COSINE, square), turns
+
+
+def _bit(integer: Value, value: int) -> Value:
+    zero, mask = (scalar(n, dtypes.int32) for n in (0, value))
+    return ne(and_(integer, mask), zero)
+
+
+def _turned(sine: Value, cosine: Value, turns: Value) -> Value:
+    """The sine after so many quarter turns."""
+    value = where(_bit(turns, 1), cosine, sine)
+    return where(_bit(turns, 2), neg(value), value)
+
+
+def _is_negative(wide: Value) -> Value:
+    """Whether the sign is that of −1, also of zeros."""
+    bits = BitcastConvertType(dtypes.int64)(wide)
+    return lt(bits, scalar(0, dtypes.int64))
+
+
+def _odd(f: Callable[[Value], Value], x: Value) -> list[Value]:
+    """An odd function, of |x| and with the sign of x."""
+    wide = convert(x, dtypes.float64)
+    value = f(abs_(wide))
+    return [convert(where(_is_negative(wide), neg(value), value), x.type.dtype)]
+
+
+def sine(x: Value) -> list[Value]:
+    """Sine of an angle of any size."""
+    return _odd(lambda size: _turned(*_circular(size)), x)
+
+
+def cosine(x: Value) -> list[Value]:
+    """Cosine of an angle of any size: the sine a quarter turn on."""
+    s, c, turns = _circular(abs_(convert(x, dtypes.float64)))
+    return [convert(_turned(s, c, turns + 1), x.type.dtype)]
+
+
+def _tangent(size: Value) -> Value:
+    s, c, turns = _circular(size)
+    odd = _bit(turns, 1)
+    return where(odd, neg(c), s) / where(odd, s, c)
+
+
+def tangent(x: Value) -> list[Value]:
+    """Tangent of an angle of any size."""
+    return _odd(_tangent, x)
+
+
+# -- arctangents -----------------------------------------------------------------------
+
+#: of the polynomial for arctangents of at most 1
+_DEGREE = 13
+
+
+@functools.cache
+def _arctangent() -> list[float]:
+    """The polynomial in t² that is atan(t) / t at Chebyshev's points of 0 ≤ t² ≤ 1."""
+    count = _DEGREE + 1
+    square = (1 + np.cos(np.pi * (np.arange(count) + 0.5) / count)) / 2
+    t = np.sqrt(square)
+    powers = np.vander(square, increasing=True)
+    return np.linalg.solve(powers, np.arctan(t) / t).tolist()
+
+
+def _angle(opposite: Value, adjacent: Value) -> Value:
+    """The angle in [0, π/2] with this tangent, of two sides that are not negative."""
+    steep = gt(opposite, adjacent)
+    t = where(steep, adjacent, opposite) / where(steep, opposite, adjacent)
+    angle = t * polynomial(_arctangent(), t * t)
+    return where(steep, math.pi / 2 - angle, angle)
+
+
+def arctangent(x: Value) -> list[Value]:
+    """The angle with tangent x, between −π/2 and π/2."""
+    return _odd(lambda size: _angle(size, scalar(1, dtypes.float64)), x)
+
+
+def arctangent_of_point(y: Value, x: Value) -> list[Value]:
+    """The angle of the point (x, y), between −π and π."""
+    wide_y, wide_x = (convert(part, dtypes.float64) for part in (y, x))
+    opposite, adjacent = abs_(wide_y), abs_(wide_x)
+    zero, one = (scalar(n, dtypes.float64) for n in (0, 1))
+    # Sides that are both zero, or both infinite, have no quotient.
+    equal = eq(opposite, adjacent)
+    side = where(eq(opposite, zero), zero, one)
+    angle = _angle(where(equal, side, opposite), where(equal, one, adjacent))
+    angle = where(_is_negative(wide_x), math.pi - angle, angle)
+    angle = where(_is_negative(wide_y), neg(angle), angle)
+    return [convert(angle, y.type.dtype)]
+
+
+# -- powers ----------------------------------------------------------------------------
+
+#: of 2 artanh(z) / (z log 2) = log₂((1 + z) / (1 − z)) / z, in z²
+_LOGARITHM = [2 / ((2 * k + 1) * math.log(2)) for k in range(9)]
+#: of 2ᶠ in f
+_EXPONENTIAL = [math.log(2) ** k / math.factorial(k) for k in range(11)]
+#: from here on 2ᵉ is beyond every float32, and its inverse below
+_FURTHEST = 400.0
+
+
+def _log2(size: Value) -> Value:
+    """Logarithm to base 2 of what is not negative, in 64 bits."""
+    integer = dtypes.int64
+    bits = BitcastConvertType(integer)(size)
+    root = int(np.float64(math.sqrt(0.5)).view(np.int64))
+    places = scalar(52, integer)
+    whole = shift_right_arithmetic(sub(bits, scalar(root, integer)), places)
+    mantissa = BitcastConvertType(size.type.dtype)(sub(bits, shift_left(whole, places)))
+    z = (mantissa - 1) / (mantissa + 1)
+    value = convert(whole, dtypes.float64) + z * polynomial(_LOGARITHM, z * z)
+    zero, infinity = (scalar(n, dtypes.float64) for n in (0, math.inf))
+    value = where(eq(size, zero), neg(infinity), value)
+    return where(lt(size, infinity), value, size)  # infinity, and NaN
+
+
+def _exp2(exponent: Value) -> Value:
+    """2 to the power of what is neither infinite nor NaN, within the range of float32,
+    and infinity or zero beyond.
+    """
+    limit = scalar(_FURTHEST, dtypes.float64)
+    exponent = where(gt(exponent, limit), limit, exponent)
+    exponent = where(lt(exponent, neg(limit)), neg(limit), exponent)
+    whole = _nearest(exponent)
+    power = convert(whole, dtypes.int64) + scalar(1023, dtypes.int64)
+    scale = BitcastConvertType(dtypes.float64)(
+        shift_left(power, scalar(52, dtypes.int64))
+    )
+    return scale * polynomial(_EXPONENTIAL, exponent - whole)
+
+
+def power(x: Value, y: Value) -> list[Value]:
+    """xʸ, with the special values of C99's pow."""
+    base, exponent = (convert(part, dtypes.float64) for part in (x, y))
+    zero, one = (scalar(n, dtypes.float64) for n in (0, 1))
+    size = abs_(base)
+    value = _exp2(exponent * _log2(size))
+    half = exponent * 0.5
+    is_whole = eq(floor(exponent), exponent)
+    is_odd = and_(is_whole, ne(floor(half), half))
+    nan = scalar(math.nan, dtypes.float64)
+    negative = and_(lt(base, zero), is_finite(base))
+    value = where(and_(negative, not_(is_whole)), nan, value)
+    value = where(and_(_is_negative(base), is_odd), neg(value), value)
+    trivial = or_(eq(exponent, zero), eq(base, one))
+    ends = eq(abs_(exponent), scalar(math.inf, dtypes.float64))
+    trivial = or_(trivial, and_(eq(size, one), ends))
+    return [convert(where(trivial, one, value), x.type.dtype)]

@@ -1,0 +1,116 @@
+"""Large arrays of float32, whose functions are worked out in 64 bits on the CPU."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+
+COUNT = 1 << 17
+FUNCTIONS = ["sin", "cos", "tan", "arctan"]
+SPECIAL = np.array([0, -0.0, 1, -1, 0.5, -2, np.inf, -np.inf, np.nan, 3e38], np.float32)
+
+
+def numbers(seed):
+    """Floats of every size, and those near whole quarter turns."""
+    rng = np.random.default_rng(seed)
+    every = rng.integers(0, 2**32, COUNT, dtype=np.uint32).view(np.float32)
+    turns = rng.integers(1, 2**32, COUNT).astype(np.float64) * (np.pi / 2)
+    usual = rng.uniform(-10, 10, COUNT)
+    found = np.concatenate([every, turns, usual], dtype=np.float32, casting="unsafe")
+    return found[np.isfinite(found) & (np.abs(found) > 1e-37)]
+
+
+def units_off(found, exact):
+    """The largest error in units in the last place of float32, of normal numbers."""
+    size = np.abs(exact)
+    normal = (size > 1e-37) & (size < 3e38)
+    unit = np.spacing(size[normal].astype(np.float32)).astype(np.float64)
+    return np.max(np.abs(np.asarray(found, np.float64)[normal] - exact[normal]) / unit)
+
+
+def repeated(values):
+    """A large array of these values."""
+    return np.resize(values, 8 * 4096)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_angles_of_any_size_are_right_to_the_last_place(name):
+    x = numbers(1)
+    exact = getattr(np, name)(x.astype(np.float64))
+    assert units_off(cv.jit(getattr(cnp, name))(x), exact) < 0.51
+
+
+def test_powers_and_angles_of_points_are_right_to_the_last_place():
+    x, y = np.abs(numbers(2)), np.random.default_rng(3)
+    y = y.uniform(-30, 30, x.size).astype(np.float32)
+    with np.errstate(all="ignore"):
+        exact = x.astype(np.float64) ** y
+    assert units_off(cv.jit(cnp.power)(x, y), exact) < 0.51
+    exact = np.arctan2(x.astype(np.float64), y)
+    assert units_off(cv.jit(cnp.arctan2)(x, y), exact) < 0.51
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_special_values_are_those_of_small_arrays(name, dtype):
+    f = cv.jit(getattr(cnp, name))
+    x = SPECIAL[:9].astype(dtype)
+    few, many = f(x), f(repeated(x))[:9]
+    assert many.dtype == few.dtype == dtype
+    few, many = np.asarray(few, np.float32), np.asarray(many, np.float32)
+    np.testing.assert_allclose(many, few, rtol=5 * float(cnp.finfo(dtype).eps))
+    known = ~np.isnan(few)
+    np.testing.assert_array_equal(np.signbit(many)[known], np.signbit(few)[known])
+
+
+@pytest.mark.parametrize("name", ["power", "arctan2"])
+def test_special_values_of_two_arguments_are_those_of_c(name):
+    x, y = (part.ravel() for part in np.meshgrid(SPECIAL, SPECIAL))
+    x, y = repeated(x), repeated(y)
+    found = np.asarray(cv.jit(getattr(cnp, name))(x, y))
+    with np.errstate(all="ignore"):
+        exact = getattr(np, name)(x, y)
+    known = ~np.isnan(exact)
+    np.testing.assert_array_equal(np.isnan(found), ~known)
+    np.testing.assert_allclose(found, exact, rtol=2e-7, atol=1e-37)
+    np.testing.assert_array_equal(np.signbit(found)[known], np.signbit(exact)[known])
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "power", "arctan2"])
+def test_derivatives_of_large_arrays_are_those_of_their_elements(name):
+    f = getattr(cnp, name)
+    count = 2 if name in ("power", "arctan2") else 1
+    xs = [np.linspace(0.5, 3, 8192, dtype=np.float32)] * count
+    slopes = cv.jit(cv.grad(lambda *xs: cnp.sum(f(*xs)), tuple(range(count))))(*xs)
+    each = cv.jit(cv.grad(f, tuple(range(count))))(*[x[7] for x in xs])
+    for slope, one in zip(slopes, each, strict=True):
+        np.testing.assert_allclose(slope[7], one, rtol=1e-5)
+
+
+def test_a_scalar_exponent_and_a_scalar_base():
+    x = np.linspace(0.5, 3, 8192, dtype=np.float32)
+    np.testing.assert_allclose(cv.jit(lambda x: x**1.7)(x), x**1.7, rtol=1e-6)
+    np.testing.assert_allclose(cv.jit(lambda x: 1.7**x)(x), 1.7**x, rtol=1e-6)
+    np.testing.assert_allclose(
+        cv.jit(lambda x: cnp.arctan2(x, 1.0))(x), np.arctan(x), rtol=1e-6
+    )
+
+
+def test_a_sine_and_its_derivative_are_one_kernel():
+    def both(x):
+        return cnp.sin(x) * cnp.cos(x) + cnp.sin(x + 1)
+
+    x = np.ones(8192, np.float32)
+    text = cv.jit(both).lower(x).compile().as_text()
+    entry = text[text.index("ENTRY") :]
+    assert entry.count(" fusion(") == 1
+    assert " call(" not in entry
+
+
+def test_small_arrays_and_float64_are_left_to_xla():
+    with cv.options.override(enable_x64=True):
+        assert "stablehlo.sine" in cv.jit(cnp.sin).lower(np.ones(8192)).as_text()
+    few = np.ones(16, np.float32)
+    assert "stablehlo.sine" in cv.jit(cnp.sin).lower(few).as_text()
