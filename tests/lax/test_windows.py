@@ -13,7 +13,8 @@ from covector.lax import windows as lax
 from covector.operations.arithmetic import Add, add, mul, sub
 from covector.operations.broadcasting import ReduceSum
 from covector.operations.extrema import max_, min_
-from covector.operations.transcendental import exp, log1p
+from covector.operations.logarithms import log1p
+from covector.operations.transcendental import exp
 from covector.operations.window_reductions import ReduceWindowSum
 from covector.operations.window_selection import ReduceWindowMax, SelectAndGatherAdd
 from covector.programs.higher_order.call import Call

@@ -16,7 +16,8 @@ from covector.errors import DTypeError, MissingRule, TypeMismatch, UnexpectedTra
 from covector.lowering import evaluate
 from covector.lowering.evaluate import base
 from covector.operations.arithmetic import add
-from covector.operations.transcendental import log, sin
+from covector.operations.logarithms import log
+from covector.operations.transcendental import sin
 from covector.runtime import client
 from tests.laws import array
 

@@ -289,7 +289,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "operations/transcendental.py",
+        "operations/logarithms.py",
         f"{DERIVATIVES} -k transcendental.log",
         (
             "the logarithm's slope is a product",

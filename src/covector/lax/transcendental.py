@@ -8,7 +8,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
-from covector.operations import transcendental
+from covector.operations import logarithms, transcendental
 from covector.operations.accuracy import Accuracy
 
 __all__ = [
@@ -67,7 +67,7 @@ def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     >>> log(1.0).tolist()
     0.0
     """
-    return transcendental.Log(accuracy)(as_array(x, "log"))
+    return logarithms.Log(accuracy)(as_array(x, "log"))
 
 
 def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
@@ -76,7 +76,7 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     >>> log1p(0.0).tolist()
     0.0
     """
-    return transcendental.Log1p(accuracy)(as_array(x, "log1p"))
+    return logarithms.Log1p(accuracy)(as_array(x, "log1p"))
 
 
 def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:

@@ -11,7 +11,7 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact, promote_inexact
-from covector.operations import arithmetic, transcendental
+from covector.operations import arithmetic, logarithms, transcendental
 from covector.operations.comparison import eq
 from covector.operations.complex import complex_, imag, real
 from covector.operations.extrema import max_
@@ -65,7 +65,7 @@ def log(x: ArrayLike, /) -> Array:
     >>> round(float(log(cnp.e)), 6)
     1.0
     """
-    return transcendental.log(inexact("log", x))
+    return logarithms.log(inexact("log", x))
 
 
 def log1p(x: ArrayLike, /) -> Array:
@@ -74,7 +74,7 @@ def log1p(x: ArrayLike, /) -> Array:
     >>> f"{float(log1p(1e-10)):.3e}"
     '1.000e-10'
     """
-    return transcendental.log1p(inexact("log1p", x))
+    return logarithms.log1p(inexact("log1p", x))
 
 
 def log2(x: ArrayLike, /) -> Array:
@@ -83,7 +83,7 @@ def log2(x: ArrayLike, /) -> Array:
     >>> float(log2(8))
     3.0
     """
-    return transcendental.log2(inexact("log2", x))
+    return logarithms.log2(inexact("log2", x))
 
 
 def log10(x: ArrayLike, /) -> Array:
@@ -103,7 +103,7 @@ def _log10_on_host(x: HostArray) -> Any:
 
 @fuse(host=_log10_on_host)
 def _log10(x: Value) -> Array:
-    out = transcendental.log(x)
+    out = logarithms.log(x)
     ten = scalar(math.log(10), dtypes.real_part(x.type.dtype), True)
     if not dtypes.is_complex(x.type.dtype):
         return arithmetic.div(out, ten)
@@ -139,7 +139,7 @@ def _logaddexp2(x: Value, y: Value) -> Array:
     difference = where(eq(x, y), scalar(0, x.type.dtype, True), arithmetic.sub(x, y))
     small = transcendental.exp2(arithmetic.neg(abs_(difference)))
     bits = arithmetic.div(
-        transcendental.log1p(small), scalar(math.log(2), x.type.dtype, True)
+        logarithms.log1p(small), scalar(math.log(2), x.type.dtype, True)
     )
     return arithmetic.add(max_(x, y), bits)
 

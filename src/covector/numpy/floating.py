@@ -20,9 +20,10 @@ from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
 from covector.operations.complex import complex_, imag, real
 from covector.operations.extrema import clamp, max_
 from covector.operations.identities import stop_gradient
+from covector.operations.logarithms import log2
 from covector.operations.magnitude import abs_, sign_bit
 from covector.operations.selection import where
-from covector.operations.transcendental import exp2, log2
+from covector.operations.transcendental import exp2
 
 __all__ = [
     "copysign",

@@ -12,11 +12,12 @@ from covector.operations.comparison import eq, gt, lt
 from covector.operations.composite import Composite, number
 from covector.operations.densities import stirling_error
 from covector.operations.extrema import max_, min_
+from covector.operations.logarithms import log, log1p
 from covector.operations.magnitude import abs_
 from covector.operations.rounding import floor
 from covector.operations.selection import where
 from covector.operations.special import digamma, gamma, lgamma
-from covector.operations.transcendental import exp, log, log1p
+from covector.operations.transcendental import exp
 
 
 class LogBeta(Composite):

@@ -40,6 +40,8 @@ Parts = tuple[Value, Value]
 class ComplexFunction(Elementwise):
     """A function of real or complex numbers with f(z̄) = conj f(z)."""
 
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
     #: f(−z) = −f(z)
     odd = False
     #: f(z), a composition of other operations; None where it is asked of XLA

@@ -19,12 +19,13 @@ from covector.operations.gamma_function import (
     log_less_digamma_series,
     stirling_series,
 )
+from covector.operations.logarithms import log, log1p
 from covector.operations.magnitude import abs_
 from covector.operations.powers import power
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
 from covector.operations.special import digamma, lgamma
-from covector.operations.transcendental import exp, log, log1p
+from covector.operations.transcendental import exp
 from covector.operations.two_parts import (
     TwoParts,
     chosen,

@@ -13,8 +13,8 @@ from covector.operations.bitwise import and_
 from covector.operations.comparison import eq, ge, gt, ne
 from covector.operations.composite import Composite, number
 from covector.operations.densities import deviance, log_ratio
+from covector.operations.logarithms import log, log1p
 from covector.operations.selection import where
-from covector.operations.transcendental import log, log1p
 
 
 def _times(x: Value, y: Value, factor: Callable[[Value], Any]) -> Any:

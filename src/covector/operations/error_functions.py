@@ -17,11 +17,12 @@ from covector.operations.comparison import gt, lt
 from covector.operations.composite import Composite, number
 from covector.operations.extrema import max_, min_
 from covector.operations.inverse_erf import quantile
+from covector.operations.logarithms import log, log1p
 from covector.operations.magnitude import abs_
 from covector.operations.rounding import floor
 from covector.operations.selection import where
 from covector.operations.special import erf
-from covector.operations.transcendental import exp, expm1, log, log1p
+from covector.operations.transcendental import exp, expm1
 
 # (1 + 2x) exp(x²) erfc(x) for x ≥ 0, in Chebyshev polynomials of (x − k) / (x + k) with
 # k = 3.75, computed in 60 digits. (M. Shepherd and J. Laframboise, Chebyshev approx-

@@ -19,13 +19,14 @@ from covector.operations.chebyshev import chebyshev
 from covector.operations.comparison import eq, ge, gt, lt
 from covector.operations.composite import Composite, number
 from covector.operations.extrema import max_, min_
+from covector.operations.logarithms import log, log1p
 from covector.operations.magnitude import abs_
 from covector.operations.quadrature import integral
 from covector.operations.roots import rsqrt
 from covector.operations.rounding import floor
 from covector.operations.selection import where
 from covector.operations.special import digamma, lgamma, no_slope
-from covector.operations.transcendental import exp, log, log1p
+from covector.operations.transcendental import exp
 
 _NEAR = (
     0.8929826881663436, -0.101460888300299, 0.00530781119573653,

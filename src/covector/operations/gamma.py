@@ -33,6 +33,7 @@ from covector.operations.densities import (
 )
 from covector.operations.extrema import min_
 from covector.operations.gamma_function import log_gamma_of_one_plus
+from covector.operations.logarithms import log, log1p
 from covector.operations.magnitude import abs_
 from covector.operations.quadrature import integral
 from covector.operations.repeated_derivatives import (
@@ -43,7 +44,7 @@ from covector.operations.repeated_derivatives import (
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
 from covector.operations.special import digamma, polygamma
-from covector.operations.transcendental import exp, expm1, log, log1p
+from covector.operations.transcendental import exp, expm1
 
 #: terms of the series for x ≤ 1, of which the last is below the rounding error
 _TERMS = {dtypes.float32: 11, dtypes.float64: 19}

@@ -18,11 +18,12 @@ from covector.operations.chebyshev import chebyshev
 from covector.operations.comparison import eq, ge, gt, le, lt
 from covector.operations.composite import number
 from covector.operations.extrema import min_
+from covector.operations.logarithms import log
 from covector.operations.magnitude import abs_
 from covector.operations.powers import power
 from covector.operations.rounding import floor
 from covector.operations.selection import where
-from covector.operations.transcendental import cos, exp, log, sin
+from covector.operations.transcendental import cos, exp, sin
 
 #: of Γ(1 + u), in 2u − 1
 _GAMMA = (

@@ -30,6 +30,7 @@ from covector.operations.densities import (
     product_with_slope,
 )
 from covector.operations.extrema import max_, min_
+from covector.operations.logarithms import log, log1p
 from covector.operations.magnitude import abs_
 from covector.operations.quadrature import integral
 from covector.operations.repeated_derivatives import (
@@ -41,7 +42,7 @@ from covector.operations.repeated_derivatives import (
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
 from covector.operations.special import polygamma
-from covector.operations.transcendental import exp, expm1, log, log1p
+from covector.operations.transcendental import exp, expm1
 
 
 class _OfBeta(WithEdges):

@@ -16,10 +16,10 @@ from covector.operations.chebyshev import polynomial
 from covector.operations.comparison import eq, gt, lt
 from covector.operations.composite import number
 from covector.operations.extrema import min_
+from covector.operations.logarithms import log
 from covector.operations.magnitude import abs_, sign
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
-from covector.operations.transcendental import log
 
 #: coefficients, the highest first: of w − 2.5 for w < 5, and of √w − 3 beyond
 _CENTRE = (

@@ -15,9 +15,10 @@ from covector.operations.bitwise import and_
 from covector.operations.comparison import eq, ge, ne
 from covector.operations.complex import real
 from covector.operations.families import widened
+from covector.operations.logarithms import log1p
 from covector.operations.partials import WithPartials
 from covector.operations.selection import where
-from covector.operations.transcendental import exp, log1p, logistic
+from covector.operations.transcendental import exp, logistic
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

@@ -7,8 +7,8 @@ from covector.core.annotations import Value
 from covector.operations.bitwise import and_
 from covector.operations.comparison import gt, lt
 from covector.operations.composite import Composite, number
+from covector.operations.logarithms import log, log1p
 from covector.operations.selection import where
-from covector.operations.transcendental import log, log1p
 
 
 class Logit(Composite):

@@ -19,9 +19,9 @@ from covector.operations.casting import convert
 from covector.operations.comparison import eq, gt, lt
 from covector.operations.complex import real
 from covector.operations.families import Elementwise, broadcast_operands
+from covector.operations.logarithms import log
 from covector.operations.partials import WithPartials
 from covector.operations.selection import where
-from covector.operations.transcendental import log
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

@@ -13,9 +13,6 @@ from covector.operations.families import widened
 class _Root(ComplexFunction, HasAccuracy):
     """A root of a real or complex number."""
 
-    accepts = staticmethod(dtypes.is_inexact)
-    accepted = "floating-point or complex numbers"
-
 
 class Sqrt(_Root):
     """√x; NaN of negative numbers. The derivative 1/(2√x) is infinite at 0.

@@ -34,7 +34,7 @@ from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.chebyshev import polynomial
 from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
 from covector.operations.families import Elementwise
-from covector.operations.magnitude import abs_
+from covector.operations.magnitude import abs_, sign_bit
 from covector.operations.rounding import Round, RoundingMethod, floor
 from covector.operations.selection import where
 
@@ -154,17 +154,11 @@ def _turned(sine: Value, cosine: Value, turns: Value) -> Value:
     return where(_bit(turns, 2), neg(value), value)
 
 
-def _is_negative(wide: Value) -> Value:
-    """Whether the sign is that of −1, also of zeros."""
-    bits = BitcastConvertType(dtypes.int64)(wide)
-    return lt(bits, scalar(0, dtypes.int64))
-
-
 def _odd(f: Callable[[Value], Value], x: Value) -> list[Value]:
     """An odd function, of |x| and with the sign of x."""
     wide = convert(x, dtypes.float64)
     value = f(abs_(wide))
-    return [convert(where(_is_negative(wide), neg(value), value), x.type.dtype)]
+    return [convert(where(sign_bit(wide), neg(value), value), x.type.dtype)]
 
 
 def sine(x: Value) -> list[Value]:
@@ -227,8 +221,8 @@ def arctangent_of_point(y: Value, x: Value) -> list[Value]:
     equal = eq(opposite, adjacent)
     side = where(eq(opposite, zero), zero, one)
     angle = _angle(where(equal, side, opposite), where(equal, one, adjacent))
-    angle = where(_is_negative(wide_x), math.pi - angle, angle)
-    angle = where(_is_negative(wide_y), neg(angle), angle)
+    angle = where(sign_bit(wide_x), math.pi - angle, angle)
+    angle = where(sign_bit(wide_y), neg(angle), angle)
     return [convert(angle, y.type.dtype)]
 
 
@@ -284,7 +278,7 @@ def power(x: Value, y: Value) -> list[Value]:
     nan = scalar(math.nan, dtypes.float64)
     negative = and_(lt(base, zero), is_finite(base))
     value = where(and_(negative, not_(is_whole)), nan, value)
-    value = where(and_(_is_negative(base), is_odd), neg(value), value)
+    value = where(and_(sign_bit(base), is_odd), neg(value), value)
     trivial = or_(eq(exponent, zero), eq(base, one))
     ends = eq(abs_(exponent), scalar(math.inf, dtypes.float64))
     trivial = or_(trivial, and_(eq(size, one), ends))

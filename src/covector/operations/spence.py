@@ -11,9 +11,9 @@ from covector.operations.bernoulli import bernoulli_numbers
 from covector.operations.chebyshev import polynomial
 from covector.operations.comparison import eq, gt, lt
 from covector.operations.composite import Composite, number
+from covector.operations.logarithms import log, log1p
 from covector.operations.magnitude import abs_
 from covector.operations.selection import where
-from covector.operations.transcendental import log, log1p
 
 #: Li₂(1 − e⁻ᵘ) = u − u²/4 + Σ B₂ₖ u²ᵏ⁺¹ / (2k + 1)!, for |u| < 2π; of 1/u, in u²
 _SERIES = [

@@ -1,35 +1,28 @@
-"""Exponentials, logarithms, trigonometric and hyperbolic functions.
+"""Exponentials, trigonometric and hyperbolic functions.
 
 Of complex arguments they are the principal values, with the branch cuts and the special
 values of C99: on a cut, the sign of a zero part says on which side of it.
 """
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
-from covector.core.convert import scalar
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.accuracy import HasAccuracy
-from covector.operations.arithmetic import div, mul, neg, sub
-from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic
-from covector.operations.casting import BitcastConvertType, convert
-from covector.operations.comparison import gt, lt
+from covector.operations.arithmetic import div, mul, neg
 from covector.operations.complex import complex_, imag, real
 from covector.operations.complex_functions import (
     ComplexFunction,
-    complex_log1p_on_host,
     directed,
     mend_acos,
     mend_acosh,
     mend_asinh,
     mend_atanh,
     mend_expm1,
-    mend_log,
     quotient_of_hyperbolic,
     turned,
 )
@@ -37,7 +30,6 @@ from covector.operations.families import widened
 from covector.operations.magnitude import abs_
 from covector.operations.partials import WithPartials
 from covector.operations.roots import rsqrt
-from covector.operations.selection import where
 from covector.operations.single_precision_on_cpu import (
     ByVectors,
     arctangent,
@@ -51,18 +43,11 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 
-class _Transcendental(ComplexFunction):
-    """A function of real or complex arguments."""
-
-    accepts = staticmethod(dtypes.is_inexact)
-    accepted = "floating-point or complex numbers"
-
-
-class _WithAccuracy(_Transcendental, HasAccuracy):
+class _WithAccuracy(ComplexFunction, HasAccuracy):
     """One that some hardware computes in several ways."""
 
 
-# -- exponentials and logarithms -------------------------------------------------------
+# -- exponentials ----------------------------------------------------------------------
 
 
 class Exp(_WithAccuracy):
@@ -107,96 +92,11 @@ class Expm1(_WithAccuracy):
     hlo = "stablehlo.exponential_minus_one"
     on_host = staticmethod(np.expm1)
     mend = staticmethod(mend_expm1)
-    not_on_host = _Transcendental.not_on_host.union(dtypes.COMPLEX)  # as NumPy's is not
+    not_on_host = ComplexFunction.not_on_host.union(dtypes.COMPLEX)  # as NumPy's is not
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = out + 1
         return [lambda dx: mul(dx, slope)]
-
-
-class Log(_WithAccuracy):
-    """Natural logarithm; −∞ of 0, NaN of negative numbers."""
-
-    hlo = "stablehlo.log"
-    on_host = staticmethod(np.log)
-    mend = staticmethod(mend_log)
-
-    def differential(self, out: Value, x: Value) -> LinearMaps:
-        return [lambda dx: div(dx, x)]
-
-
-class Log2(_Transcendental):
-    """Logarithm to base 2, exact for powers of 2; −∞ of 0, NaN of negative numbers."""
-
-    on_host = staticmethod(np.log2)
-
-    def differential(self, out: Value, x: Value) -> LinearMaps:
-        divisor = math.log(2) * x
-        return [lambda dx: div(dx, divisor)]
-
-    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        real = dtypes.is_floating(ctx.in_types[0].dtype)
-        return ctx.through(_log2 if real else _complex_log2, x)
-
-
-def _complex_log2(z: Value) -> list[Value]:
-    out, factor = log(z), 1 / math.log(2)
-    # Part by part: as complex numbers, −∞ times a real one has the imaginary part NaN.
-    return [complex_(real(out) * factor, imag(out) * factor)]
-
-
-def _log2(x: Value) -> list[Value]:
-    """Sum k + log(m) / log 2, x = m · 2ᵏ, √½ ≤ m < √2; m is 1 for powers of 2."""
-    dtype = x.type.dtype
-    x = convert(x, dtypes.float32 if dtype.itemsize < 4 else dtype)
-    width, positions = (32, 23) if x.type.dtype == dtypes.float32 else (64, 52)
-    integers = dtypes.int32 if width == 32 else dtypes.int64
-    bits = BitcastConvertType(integers)(x)
-    start = scalar(
-        int(np.asarray(math.sqrt(0.5), x.type.dtype).view(integers)), integers
-    )
-    k = shift_right_arithmetic(sub(bits, start), scalar(positions, integers))
-    mantissa = sub(bits, shift_left(k, scalar(positions, integers)))
-    m = BitcastConvertType(x.type.dtype)(mantissa)
-    value = convert(k, x.type.dtype) + log(m) * (1 / math.log(2))
-    infinity = scalar(math.inf, x.type.dtype)
-    positive = and_(gt(x, scalar(0, x.type.dtype)), lt(x, infinity))
-    return [convert(where(positive, value, log(x)), dtype)]
-
-
-class Log1p(_WithAccuracy):
-    """log(1 + x), accurate for small x."""
-
-    hlo = "stablehlo.log_plus_one"
-    mend = staticmethod(mend_log)
-
-    def on_host(self, x: HostArray) -> HostArray:
-        return complex_log1p_on_host(x) if x.dtype.kind == "c" else np.log1p(x)
-
-    def differential(self, out: Value, x: Value) -> LinearMaps:
-        divisor = x + 1
-        return [lambda dx: div(dx, divisor)]
-
-    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        if ctx.in_types[0].dtype == dtypes.float64 and not self.requested():
-            return ctx.through(_log1p, x)
-        return super().lower(ctx, x)
-
-
-def _log1p(x: Value) -> Sequence[Value]:
-    """log(1 + x) in 64 bits, where XLA's polynomial loses seven of them for x < 0.
-
-    Near 0 it is 2 artanh(z) = 2z (1 + z²/3 + z⁴/5 + …) of z = x / (2 + x).
-    """
-    near = and_(gt(x, scalar(-0.35, x.type.dtype)), lt(x, scalar(0.5, x.type.dtype)))
-    inner = where(near, x, scalar(0, x.type.dtype))
-    z = inner / (2 + inner)
-    square, total = z * z, scalar(0, x.type.dtype)
-    for n in range(25, 1, -2):
-        total = square * (1 / n + total)
-    # 2z = x − xz, so that what is rounded is small.
-    value = inner - (z * inner - 2 * z * total)
-    return [where(near, value, log(1 + x))]
 
 
 class Logistic(_WithAccuracy):
@@ -204,7 +104,7 @@ class Logistic(_WithAccuracy):
 
     hlo = "stablehlo.logistic"
     # Of complex numbers NumPy's is conjugated along the real axis.
-    not_on_host = _Transcendental.not_on_host.union(dtypes.COMPLEX)
+    not_on_host = ComplexFunction.not_on_host.union(dtypes.COMPLEX)
 
     def on_host(self, x: HostArray) -> HostArray:
         wide = np.exp(-widened(x))
@@ -225,7 +125,6 @@ class Logistic(_WithAccuracy):
 
 
 exp, exp2, expm1, logistic = Exp(), Exp2(), Expm1(), Logistic()
-log, log2, log1p = Log(), Log2(), Log1p()
 
 
 # -- trigonometric functions -----------------------------------------------------------
@@ -279,7 +178,7 @@ class Tan(ByVectors, _WithAccuracy):
         return [lambda dx: mul(dx, slope)]
 
 
-class Asin(_Transcendental):
+class Asin(ComplexFunction):
     """The angle with sine x; NaN of real |x| > 1. The derivative is infinite at ±1."""
 
     hlo = "chlo.asin"
@@ -294,7 +193,7 @@ class Asin(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Acos(_Transcendental):
+class Acos(ComplexFunction):
     """The angle with cosine x; NaN of real |x| > 1. The derivative is −∞ at ±1."""
 
     hlo = "chlo.acos"
@@ -306,7 +205,7 @@ class Acos(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Atan(ByVectors, _Transcendental):
+class Atan(ByVectors, ComplexFunction):
     """The angle with tangent x, between −π/2 and π/2."""
 
     on_cpu = staticmethod(arctangent)
@@ -346,7 +245,7 @@ class Atan2(ByVectors, WithPartials):
 # -- hyperbolic functions --------------------------------------------------------------
 
 
-class Sinh(_Transcendental):
+class Sinh(ComplexFunction):
     """(eˣ − e⁻ˣ) / 2."""
 
     hlo = "chlo.sinh"
@@ -362,7 +261,7 @@ class Sinh(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Cosh(_Transcendental):
+class Cosh(ComplexFunction):
     """(eˣ + e⁻ˣ) / 2."""
 
     hlo = "chlo.cosh"
@@ -395,7 +294,7 @@ class Tanh(_WithAccuracy):
         return [lambda dx: mul(dx, slope)]
 
 
-class Asinh(_Transcendental):
+class Asinh(ComplexFunction):
     """The number with hyperbolic sine x."""
 
     hlo = "chlo.asinh"
@@ -407,7 +306,7 @@ class Asinh(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Acosh(_Transcendental):
+class Acosh(ComplexFunction):
     """The number, not negative, with hyperbolic cosine x; NaN of real x < 1.
 
     The derivative 1 / (√(x − 1) · √(x + 1)) is infinite at 1.
@@ -422,7 +321,7 @@ class Acosh(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Atanh(_Transcendental):
+class Atanh(ComplexFunction):
     """The number with hyperbolic tangent x; ±∞ of ±1, NaN of real |x| > 1."""
 
     hlo = "chlo.atanh"

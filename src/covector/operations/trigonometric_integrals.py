@@ -21,9 +21,10 @@ from covector.operations.comparison import eq, lt
 from covector.operations.composite import Composite, number
 from covector.operations.extrema import min_
 from covector.operations.gamma_function import sin_pi
+from covector.operations.logarithms import log
 from covector.operations.magnitude import abs_, sign
 from covector.operations.selection import where
-from covector.operations.transcendental import cos, log, sin
+from covector.operations.transcendental import cos, sin
 
 _SI = (
     0.684217670090758, -0.2776578526973602, 0.03544140548666592, -0.0025631631447933976,

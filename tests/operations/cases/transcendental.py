@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from covector.operations.logarithms import log, log1p, log2
 from covector.operations.transcendental import (
     acos,
     acosh,
@@ -15,9 +16,6 @@ from covector.operations.transcendental import (
     exp,
     exp2,
     expm1,
-    log,
-    log1p,
-    log2,
     logistic,
     sin,
     sinh,

@@ -17,6 +17,7 @@ from covector.operations import (
     extrema,
     gamma,
     incomplete_beta,
+    logarithms,
     magnitude,
     powers,
     roots,
@@ -33,14 +34,23 @@ from covector.operations.casting import (
 
 _ROOMS = (
     *[arithmetic, bessel, bitwise, comparison, complex, extrema, gamma],
-    *[incomplete_beta, magnitude, powers, roots, rounding, selection, special],
+    *[
+        incomplete_beta,
+        logarithms,
+        magnitude,
+        powers,
+        roots,
+        rounding,
+        selection,
+        special,
+    ],
     transcendental,
 )
 #: those with a spelling of their own, and those that the field has not (``ours.py``)
 _OTHERWISE = {
     *[arithmetic.SumOfProducts, complex.Conj, gamma.IgammaDerivative],
     *[gamma.GammaDensity, incomplete_beta.BetaDensity],
-    *[incomplete_beta.BetaincDerivative, special.Gamma, transcendental.Log2],
+    *[incomplete_beta.BetaincDerivative, special.Gamma, logarithms.Log2],
 }
 
 

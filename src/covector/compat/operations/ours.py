@@ -23,11 +23,11 @@ from covector.operations import (
 )
 from covector.operations.linear_algebra import determined, pseudo_inverse, solve
 from covector.operations.logaddexp import LogAddExp
+from covector.operations.logarithms import Log2
 from covector.operations.logit import Logit
 from covector.operations.owens_t import OwensT
 from covector.operations.pochhammer import Pochhammer
 from covector.operations.spence import Spence
-from covector.operations.transcendental import Log2
 from covector.programs.control_flow.reverse_while import ReverseWhile
 from covector.programs.control_flow.safe_operands import SafeOperands
 from covector.programs.custom_rules.linear_call import LinearCall

@@ -39,10 +39,10 @@ from covector.operations.linear_algebra.matrices import (
     transposed,
 )
 from covector.operations.linear_algebra.triangular_solve import solve_together
+from covector.operations.logarithms import log
 from covector.operations.magnitude import abs_, sign
 from covector.operations.reductions import ReduceMax, ReduceProd
 from covector.operations.selection import where
-from covector.operations.transcendental import log
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

@@ -30,11 +30,11 @@ from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import filled
 from covector.operations.comparison import eq, gt
 from covector.operations.joining import Concatenate
+from covector.operations.logarithms import log
 from covector.operations.magnitude import abs_, sign
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
 from covector.operations.slicing import Slice
-from covector.operations.transcendental import log
 from covector.operations.transposing import Reshape
 
 if TYPE_CHECKING:
