@@ -12,13 +12,12 @@ from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations import single_precision_on_cpu
 from covector.operations.arithmetic import mul, neg, sub
 from covector.operations.bitwise import and_, or_, shift_right_logical
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, gt, lt
 from covector.operations.complex import real
-from covector.operations.families import Elementwise, broadcast_operands
+from covector.operations.families import ByVectors, Elementwise
 from covector.operations.logarithms import log
 from covector.operations.partials import WithPartials
 from covector.operations.selection import where
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 
-class Pow(WithPartials):
+class Pow(ByVectors, WithPartials):
     """xʸ. The exponent has the element type of x, or any integer type if x is inexact.
 
     Of real x < 0 the power is NaN unless y is a whole number; x⁰ is 1 for every x. Of
@@ -38,6 +37,7 @@ class Pow(WithPartials):
     """
 
     hlo = "stablehlo.power"
+    on_cpu = "power"
     # NumPy's complex powers of infinity are others than the compiled program's.
     not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
 
@@ -75,11 +75,7 @@ class Pow(WithPartials):
             return ctx.through(_power_of_integers, x, y)
         if exponent.dtype != base.dtype:
             return ctx.through(_power_of_inexact, x, y)
-        if single_precision_on_cpu.pays(ctx):
-            return single_precision_on_cpu.call(
-                ctx, single_precision_on_cpu.power, x, y
-            )
-        out = ctx.op(self.hlo, broadcast_operands(ctx, (x, y)))
+        out = super().lower(ctx, x, y)
         if dtypes.is_floating(base.dtype):
             return out
         vanishes = ctx.through(_vanishes, x, y)

@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr
 from covector.core.staging import restage
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.hlo import HloValue
 from covector.operations.arithmetic import neg, sub
 from covector.operations.bitwise import (
     and_,
@@ -33,7 +33,6 @@ from covector.operations.bitwise import (
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.chebyshev import polynomial
 from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
-from covector.operations.families import Elementwise
 from covector.operations.magnitude import abs_, sign_bit
 from covector.operations.rounding import Round, RoundingMethod, floor
 from covector.operations.selection import where
@@ -41,17 +40,7 @@ from covector.operations.selection import where
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
-#: elements from which some hundreds of calls pay for a longer compilation
-_MANY = 4096
-_TYPES = frozenset({dtypes.float32, dtypes.bfloat16, dtypes.float16})
 _nearest = Round(RoundingMethod.TO_NEAREST_EVEN)
-
-
-def pays(ctx: "Lowering") -> bool:
-    """Whether the operation that is lowered is quicker in this way."""
-    (out,) = ctx.out_types
-    many = type(out.size) is not int or out.size >= _MANY
-    return many and ctx.platform == "cpu" and out.dtype in _TYPES
 
 
 @functools.lru_cache(256)
@@ -65,17 +54,6 @@ def call(
 ) -> Sequence[HloValue]:
     """Lower as a call of this function, which XLA puts in its place."""
     return ctx.call(_program(fun, tuple(ctx.in_types)), operands, separate=False)
-
-
-class ByVectors(Elementwise):
-    """An operation that is computed by the function ``on_cpu`` where that pays."""
-
-    on_cpu: ClassVar[Callable[..., list[Value]]]
-
-    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        if pays(ctx):
-            return call(ctx, self.on_cpu, *operands)
-        return super().lower(ctx, *operands)
 
 
 # -- sine, cosine and tangent ----------------------------------------------------------

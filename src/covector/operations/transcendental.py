@@ -26,18 +26,10 @@ from covector.operations.complex_functions import (
     quotient_of_hyperbolic,
     turned,
 )
-from covector.operations.families import widened
+from covector.operations.families import ByVectors, widened
 from covector.operations.magnitude import abs_
 from covector.operations.partials import WithPartials
 from covector.operations.roots import rsqrt
-from covector.operations.single_precision_on_cpu import (
-    ByVectors,
-    arctangent,
-    arctangent_of_point,
-    cosine,
-    sine,
-    tangent,
-)
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -133,7 +125,7 @@ exp, exp2, expm1, logistic = Exp(), Exp2(), Expm1(), Logistic()
 class Sin(ByVectors, _WithAccuracy):
     """Sine of an angle in radians."""
 
-    on_cpu = staticmethod(sine)
+    on_cpu = "sine"
     hlo = "stablehlo.sine"
     on_host = staticmethod(np.sin)
 
@@ -149,7 +141,7 @@ class Sin(ByVectors, _WithAccuracy):
 class Cos(ByVectors, _WithAccuracy):
     """Cosine of an angle in radians."""
 
-    on_cpu = staticmethod(cosine)
+    on_cpu = "cosine"
     hlo = "stablehlo.cosine"
     on_host = staticmethod(np.cos)
 
@@ -165,7 +157,7 @@ class Cos(ByVectors, _WithAccuracy):
 class Tan(ByVectors, _WithAccuracy):
     """Tangent of an angle in radians."""
 
-    on_cpu = staticmethod(tangent)
+    on_cpu = "tangent"
     hlo = "stablehlo.tan"
     on_host = staticmethod(np.tan)
 
@@ -208,7 +200,7 @@ class Acos(ComplexFunction):
 class Atan(ByVectors, ComplexFunction):
     """The angle with tangent x, between −π/2 and π/2."""
 
-    on_cpu = staticmethod(arctangent)
+    on_cpu = "arctangent"
     hlo = "chlo.atan"
     on_host = staticmethod(np.arctan)
 
@@ -230,7 +222,7 @@ class Atan2(ByVectors, WithPartials):
     d atan2(y, x) = (x dy − y dx) / (x² + y²): NaN at the origin.
     """
 
-    on_cpu = staticmethod(arctangent_of_point)
+    on_cpu = "arctangent_of_point"
     hlo = "stablehlo.atan2"
     on_host = staticmethod(np.arctan2)  # which is for real numbers only
     not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
