@@ -84,7 +84,7 @@ class Config:
 
 
 #: the options of this process: ``config.update(name, value)`` sets one
-config = Config()
+config: Config = Config()
 
 
 def _block(name: str, doc: str) -> Callable[[Any], AbstractContextManager[None]]:
@@ -127,40 +127,40 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     return options.override(disable_jit=disable)
 
 
-default_matmul_precision = _block(
+default_matmul_precision: Callable[[Any], AbstractContextManager[None]] = _block(
     "default_matmul_precision",
     "The precision of matrix products, until the block ends.",
 )
-numpy_dtype_promotion = _block(
+numpy_dtype_promotion: Callable[[Any], AbstractContextManager[None]] = _block(
     "numpy_dtype_promotion",
     "'standard' or 'strict' promotion of element types, until the block ends.",
 )
-numpy_rank_promotion = _block(
+numpy_rank_promotion: Callable[[Any], AbstractContextManager[None]] = _block(
     "numpy_rank_promotion",
     "'allow', 'warn' or 'raise' where operands of different ranks meet, until the "
     "block ends.",
 )
-threefry_partitionable = _block(
+threefry_partitionable: Callable[[Any], AbstractContextManager[None]] = _block(
     "threefry_partitionable",
     "Which of the two published threefry streams random bits come from, until the "
     "block ends.",
 )
-default_prng_impl = _block(
+default_prng_impl: Callable[[Any], AbstractContextManager[None]] = _block(
     "default_prng_impl",
     "The generator of random keys for which no other is named, and of raw keys, until "
     "the block ends.",
 )
-warn_batched_cond = _block(
+warn_batched_cond: Callable[[Any], AbstractContextManager[None]] = _block(
     "warn_batched_cond",
     "Whether to warn where a batch of predicates makes all branches of a cond or "
     "switch run, until the block ends.",
 )
-check_implicit_sums = _block(
+check_implicit_sums: Callable[[Any], AbstractContextManager[None]] = _block(
     "check_implicit_sums",
     "A derivative inside shard_map that would be summed over devices without being "
     "asked to is an error, until the block ends.",
 )
-check_vector_choice = _block(
+check_vector_choice: Callable[[Any], AbstractContextManager[None]] = _block(
     "check_vector_choice",
     "A gradient that depends on which eigenvectors or singular vectors were chosen, "
     "where values are equal, is an error, or NaN where it is compiled, until the block "
@@ -247,13 +247,13 @@ def make_user_context(default_value: Any = None) -> UserContext:
 # -- what only watches -----------------------------------------------------------------
 
 
-log_compiles = _switch(
+log_compiles: Callable[..., AbstractContextManager[None]] = _switch(
     "log_compiles",
     "Whether to log each tracing and each compilation, with its times, as warnings of "
     "the logger ``covector``, until the block ends. (Otherwise they are messages of "
     "level DEBUG.)",
 )
-explain_cache_misses = _switch(
+explain_cache_misses: Callable[..., AbstractContextManager[None]] = _switch(
     "explain_cache_misses",
     "Whether to log why a jitted function is traced again, as warnings of the logger "
     "``covector.jit``, until the block ends.",
@@ -319,7 +319,7 @@ def debug_infs(check: bool = True) -> AbstractContextManager[None]:
     return options.override(debug_infs=check)
 
 
-check_tracer_leaks = _switch(
+check_tracer_leaks: Callable[..., AbstractContextManager[None]] = _switch(
     "check_tracer_leaks",
     "Whether a traced value that outlives its transformation is an error, which names "
     "what holds it, until the block ends. Slow: objects are searched each time.",
@@ -366,15 +366,15 @@ def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
     return options.override(**dict.fromkeys(options.TRANSFER_GUARDS, new_val))
 
 
-transfer_guard_host_to_device = _block(
+transfer_guard_host_to_device: Callable[[Any], AbstractContextManager[None]] = _block(
     "transfer_guard_host_to_device",
     "``transfer_guard`` for values that come from the host.",
 )
-transfer_guard_device_to_device = _block(
+transfer_guard_device_to_device: Callable[[Any], AbstractContextManager[None]] = _block(
     "transfer_guard_device_to_device",
     "``transfer_guard`` for values that go from device to device.",
 )
-transfer_guard_device_to_host = _block(
+transfer_guard_device_to_host: Callable[[Any], AbstractContextManager[None]] = _block(
     "transfer_guard_device_to_host",
     "``transfer_guard`` for values that are read on the host.",
 )

@@ -38,10 +38,10 @@ class ConcreteArray(Exported):
         buffer: Any = None,
         placement: Sharding | None = None,
     ) -> None:
-        self.type = type
+        self.type: ArrayType = type
         self._host = host
         self._buffer = buffer
-        self.placement = placement
+        self.placement: Sharding | None = placement
 
     # -- the two representations -------------------------------------------------------
 

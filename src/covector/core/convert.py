@@ -331,7 +331,7 @@ class ShapeDtypeStruct(HasType):
             raise TypeMismatch("ShapeDtypeStruct needs a dtype, but got None")
         type_ = ArrayType(tuple(shape), dtypes.as_dtype(dtype), weak_type)
         self.type: Any = AbstractRef(type_) if is_ref else type_
-        self.sharding = sharding
+        self.sharding: Any = sharding
 
     @property
     def is_ref(self) -> bool:

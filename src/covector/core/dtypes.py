@@ -40,7 +40,7 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
 #: the dtype of tangents of integers and bools, which are all zero: no bytes per element
-float0 = np.dtype([("float0", np.void, 0)])
+float0: np.dtype[np.void] = np.dtype([("float0", np.void, 0)])
 
 SIGNED = (int2, int4, int8, int16, int32, int64)
 UNSIGNED = (uint2, uint4, uint8, uint16, uint32, uint64)

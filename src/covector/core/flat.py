@@ -37,9 +37,9 @@ class FlatFunction:
         self, fun: Callable[..., Any], in_tree: Any, who: str, has_aux: bool = False
     ) -> None:
         self.fun = fun
-        self.in_tree = in_tree
-        self.who = who
-        self.has_aux = has_aux
+        self.in_tree: Any = in_tree
+        self.who: str = who
+        self.has_aux: bool = has_aux
         self.out_tree: Any = None
         self.aux: Any = None
 

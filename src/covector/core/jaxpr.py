@@ -31,7 +31,7 @@ class Var:
     __slots__ = ("type",)
 
     def __init__(self, type: ArrayType) -> None:
-        self.type = type
+        self.type: ArrayType = type
 
     @property
     def aval(self) -> ArrayType:
@@ -59,10 +59,10 @@ class Equation:
         outputs: Sequence[Var],
         line: Line | None,
     ) -> None:
-        self.op = op
-        self.inputs = inputs
-        self.outputs = outputs
-        self.line = line
+        self.op: Primitive = op
+        self.inputs: Sequence[Atom] = inputs
+        self.outputs: Sequence[Var] = outputs
+        self.line: Line | None = line
 
     # The names by which the ecosystem knows these parts.
     @property
@@ -92,9 +92,9 @@ class Jaxpr:
         outputs: Sequence[Atom],
         name: str = "",
     ) -> None:
-        self.inputs = tuple(inputs)
-        self.equations = tuple(equations)
-        self.outputs = tuple(outputs)
+        self.inputs: tuple[Var, ...] = tuple(inputs)
+        self.equations: tuple[Equation, ...] = tuple(equations)
+        self.outputs: tuple[Atom, ...] = tuple(outputs)
         self.name = name
         self._memo: dict[tuple[Any, ...], Any] = {}
 

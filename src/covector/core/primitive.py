@@ -356,12 +356,12 @@ class OpPlan:
     def __init__(
         self, outs: tuple[ArrayType, ...], multiple_results: bool, on_host: Any
     ) -> None:
-        self.outs = outs
-        self.multiple_results = multiple_results
+        self.outs: tuple[ArrayType, ...] = outs
+        self.multiple_results: bool = multiple_results
         #: evaluation by NumPy, where that is quicker than a compiled call
-        self.on_host = on_host
+        self.on_host: Any = on_host
         #: the same, where there is one result
-        self.one_on_host = None if multiple_results else on_host
+        self.one_on_host: Any | None = None if multiple_results else on_host
         #: compiled programs by placement
         self.executable: Any = None
         #: the meshes that the operation names
@@ -382,7 +382,7 @@ class Linear:
     __slots__ = ("type",)
 
     def __init__(self, type: ArrayType) -> None:
-        self.type = type
+        self.type: ArrayType = type
 
     def __repr__(self) -> str:
         return f"Linear({self.type})"

@@ -66,12 +66,12 @@ class Ref:
         self, value: "Array", memory_space: Any = None, kind: Any = None
     ) -> None:
         self.owner = current.trace
-        self.type = AbstractRef(value.type, memory_space, kind)
+        self.type: AbstractRef = AbstractRef(value.type, memory_space, kind)
         self.held = value
         #: whether somebody else may have the array that it holds
         self.shared = True
         #: whether it stands for one that the caller of a function has
-        self.is_argument = False
+        self.is_argument: bool = False
         #: why it cannot be used now
         self.refusal = ""
 
@@ -219,7 +219,7 @@ class Ref:
         """
         shared = self.shared
         value = _read(self)
-        self.shared = shared
+        self.shared: bool = shared
         return value.copy() if give_up and shared else value
 
     # -- its end -----------------------------------------------------------------------
@@ -235,7 +235,7 @@ class Ref:
                 f"ref[...], and call {what} where new_ref was called."
             )
         value, self.held = self.held, None
-        self.refusal = (
+        self.refusal: str = (
             f"{self.type!r} was used after {what}, which ended it. Use the array that "
             "freeze gave, or make another with new_ref."
         )
@@ -248,9 +248,9 @@ class Held:
     __slots__ = ("changed", "ref", "value")
 
     def __init__(self, ref: Ref, value: Any) -> None:
-        self.ref = ref
-        self.value = value
-        self.changed = False
+        self.ref: Ref = ref
+        self.value: Any = value
+        self.changed: bool = False
 
 
 def check_usable(ref: Ref) -> None:
@@ -376,7 +376,7 @@ class lent:
 
     def __init__(self, refs: Sequence[Ref], who: str) -> None:
         self.refs = refs
-        self.refusal = _TWO_NAMES.format(who)
+        self.refusal: str = _TWO_NAMES.format(who)
         check_names(refs, who)
         for ref in refs:
             check_usable(ref)

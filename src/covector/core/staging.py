@@ -39,9 +39,9 @@ class StagedTracer(Tracer):
 
     def __init__(self, trace: Trace, var: Var, line: Any = None) -> None:
         self.owner = trace
-        self.variable = var
-        self.type = var.type
-        self.line = line
+        self.variable: Var = var
+        self.type: ArrayType = var.type
+        self.line: Any = line
 
     def origin(self) -> str:
         if self.line is None:
@@ -71,7 +71,7 @@ class StagingTrace(Trace):
     ) -> None:
         self.parent = parent
         self.axes, self.mesh = parent.axes, parent.mesh
-        self.checked_axes = parent.checked_axes
+        self.checked_axes: frozenset[Any] = parent.checked_axes
         self.alive = True
         self.name = name
         self.literal_limit = literal_limit
@@ -79,7 +79,7 @@ class StagingTrace(Trace):
         self.equations: list[Equation] = []
         #: captured values by identity: the value (kept alive) and its variable
         self.captured: dict[int, tuple[Any, Var]] = {}
-        self.known = {}
+        self.known: dict[int, Any] = {}
 
     def input(self, type: ArrayType) -> StagedTracer:
         return StagedTracer(self, Var(type))

@@ -81,7 +81,7 @@ class _Cell(threading.local):
     trace: Trace
 
 
-current = _Cell()
+current: _Cell = _Cell()
 
 
 class Context(NamedTuple):

@@ -163,29 +163,29 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
 
 
 #: the layer of an activation function: hyperbolic tangent
-Tanh = elementwise(cnp.tanh)
+Tanh: Layer = elementwise(cnp.tanh)
 #: the layer of an activation function: the larger of the input and zero
-Relu = elementwise(relu)
+Relu: Layer = elementwise(relu)
 #: the layer of an activation function: exponential
-Exp = elementwise(cnp.exp)
+Exp: Layer = elementwise(cnp.exp)
 #: the layer of an activation function: logarithm of softmax, along the last axis
-LogSoftmax = elementwise(log_softmax, axis=-1)
+LogSoftmax: Layer = elementwise(log_softmax, axis=-1)
 #: the layer of an activation function: softmax, along the last axis
-Softmax = elementwise(softmax, axis=-1)
+Softmax: Layer = elementwise(softmax, axis=-1)
 #: the layer of an activation function: log(1 + exp(x))
-Softplus = elementwise(softplus)
+Softplus: Layer = elementwise(softplus)
 #: the layer of an activation function: 1 / (1 + exp(−x))
-Sigmoid = elementwise(sigmoid)
+Sigmoid: Layer = elementwise(sigmoid)
 #: the layer of an activation function: exponential linear unit
-Elu = elementwise(elu)
+Elu: Layer = elementwise(elu)
 #: the layer of an activation function: leaky rectified linear unit
-LeakyRelu = elementwise(leaky_relu)
+LeakyRelu: Layer = elementwise(leaky_relu)
 #: the layer of an activation function: scaled exponential linear unit
-Selu = elementwise(selu)
+Selu: Layer = elementwise(selu)
 #: the layer of an activation function: Gaussian error linear unit
-Gelu = elementwise(gelu)
+Gelu: Layer = elementwise(gelu)
 #: the layer that returns its input
-Identity = elementwise(lambda x: x)
+Identity: Layer = elementwise(lambda x: x)
 
 
 def _flatten_shape(rng: Any, input_shape: Shape) -> Any:
@@ -197,7 +197,7 @@ def _flatten(params: Any, inputs: Any, **_: Any) -> Any:
 
 
 #: the layer that makes one axis of all axes but the first
-Flatten = _flatten_shape, _flatten
+Flatten: Layer = _flatten_shape, _flatten
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
@@ -256,7 +256,7 @@ def _sum(params: Any, inputs: Sequence[Any], **_: Any) -> Any:
 
 
 #: the layer that adds several inputs of one shape
-FanInSum = _sum_shape, _sum
+FanInSum: Layer = _sum_shape, _sum
 
 
 def FanInConcat(axis: int = -1) -> Layer:

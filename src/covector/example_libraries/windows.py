@@ -113,11 +113,15 @@ def output_shape(fun: Any, shape: Shape, batch: int = 0, out_batch: int = 0) -> 
 
 
 #: ``GeneralConv`` of images, with axes ``NHWC`` and kernels ``HWIO``
-Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv: Callable[..., Layer] = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 #: ``GeneralConvTranspose`` of sequences, with axes ``NHC`` and kernels ``HIO``
-Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+Conv1DTranspose: Callable[..., Layer] = functools.partial(
+    GeneralConvTranspose, ("NHC", "HIO", "NHC")
+)
 #: ``GeneralConvTranspose`` of images, with axes ``NHWC`` and kernels ``HWIO``
-ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+ConvTranspose: Callable[..., Layer] = functools.partial(
+    GeneralConvTranspose, ("NHWC", "HWIO", "NHWC")
+)
 
 
 # -- pooling ---------------------------------------------------------------------------

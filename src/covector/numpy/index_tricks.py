@@ -188,7 +188,7 @@ class _Concatenator:
 
     def __init__(self, name: str, axis: int, ndim: int, first: int) -> None:
         self.name = name
-        self.how = (axis, ndim, first)
+        self.how: tuple[int, int, int] = (axis, ndim, first)
 
     def __repr__(self) -> str:
         return self.name
@@ -240,10 +240,10 @@ def _expanded(x: Value, ndim: int, first: int) -> Any:
 
 
 #: ``s_[2::2, None]`` is the index that it is written with
-s_ = _IndexExpression("s_", always_tuple=False)
+s_: _IndexExpression = _IndexExpression("s_", always_tuple=False)
 #: ``index_exp[2::2]`` is the same, always as a tuple
-index_exp = _IndexExpression("index_exp", always_tuple=True)
+index_exp: _IndexExpression = _IndexExpression("index_exp", always_tuple=True)
 #: ``r_[1:4, 0, x]`` joins ranges, numbers and arrays along the first axis
-r_ = _Concatenator("r_", 0, 1, -1)
+r_: _Concatenator = _Concatenator("r_", 0, 1, -1)
 #: ``c_[x, y]`` joins them as columns
-c_ = _Concatenator("c_", -1, 2, 0)
+c_: _Concatenator = _Concatenator("c_", -1, 2, 0)

@@ -116,36 +116,47 @@ def install_constructor(constructor: Callable[..., Any]) -> None:
     ScalarType._constructor = constructor
 
 
-bool_ = bool = ScalarType("bool", dtypes.bool_)
-int2 = ScalarType("int2", dtypes.int2)
-int4 = ScalarType("int4", dtypes.int4)
-int8 = ScalarType("int8", dtypes.int8)
-int16 = ScalarType("int16", dtypes.int16)
-int32 = ScalarType("int32", dtypes.int32)
-int64 = int_ = ScalarType("int64", dtypes.int64)
-uint2 = ScalarType("uint2", dtypes.uint2)
-uint4 = ScalarType("uint4", dtypes.uint4)
-uint8 = ScalarType("uint8", dtypes.uint8)
-uint16 = ScalarType("uint16", dtypes.uint16)
-uint32 = ScalarType("uint32", dtypes.uint32)
-uint64 = uint = ScalarType("uint64", dtypes.uint64)
-float4_e2m1fn = ScalarType("float4_e2m1fn", dtypes.float4_e2m1fn)
-float6_e2m3fn = ScalarType("float6_e2m3fn", dtypes.float6_e2m3fn)
-float6_e3m2fn = ScalarType("float6_e3m2fn", dtypes.float6_e3m2fn)
-float8_e3m4 = ScalarType("float8_e3m4", dtypes.float8_e3m4)
-float8_e4m3 = ScalarType("float8_e4m3", dtypes.float8_e4m3)
-float8_e4m3b11fnuz = ScalarType("float8_e4m3b11fnuz", dtypes.float8_e4m3b11fnuz)
-float8_e4m3fn = ScalarType("float8_e4m3fn", dtypes.float8_e4m3fn)
-float8_e4m3fnuz = ScalarType("float8_e4m3fnuz", dtypes.float8_e4m3fnuz)
-float8_e5m2 = ScalarType("float8_e5m2", dtypes.float8_e5m2)
-float8_e5m2fnuz = ScalarType("float8_e5m2fnuz", dtypes.float8_e5m2fnuz)
-float8_e8m0fnu = ScalarType("float8_e8m0fnu", dtypes.float8_e8m0fnu)
-bfloat16 = ScalarType("bfloat16", dtypes.bfloat16)
-float16 = ScalarType("float16", dtypes.float16)
-float32 = single = ScalarType("float32", dtypes.float32)
-float64 = double = float_ = ScalarType("float64", dtypes.float64)
-complex64 = csingle = ScalarType("complex64", dtypes.complex64)
-complex128 = cdouble = complex_ = ScalarType("complex128", dtypes.complex128)
+bool_: ScalarType = ScalarType("bool", dtypes.bool_)
+bool: ScalarType = bool_
+int2: ScalarType = ScalarType("int2", dtypes.int2)
+int4: ScalarType = ScalarType("int4", dtypes.int4)
+int8: ScalarType = ScalarType("int8", dtypes.int8)
+int16: ScalarType = ScalarType("int16", dtypes.int16)
+int32: ScalarType = ScalarType("int32", dtypes.int32)
+int64: ScalarType = ScalarType("int64", dtypes.int64)
+int_: ScalarType = int64
+uint2: ScalarType = ScalarType("uint2", dtypes.uint2)
+uint4: ScalarType = ScalarType("uint4", dtypes.uint4)
+uint8: ScalarType = ScalarType("uint8", dtypes.uint8)
+uint16: ScalarType = ScalarType("uint16", dtypes.uint16)
+uint32: ScalarType = ScalarType("uint32", dtypes.uint32)
+uint64: ScalarType = ScalarType("uint64", dtypes.uint64)
+uint: ScalarType = uint64
+float4_e2m1fn: ScalarType = ScalarType("float4_e2m1fn", dtypes.float4_e2m1fn)
+float6_e2m3fn: ScalarType = ScalarType("float6_e2m3fn", dtypes.float6_e2m3fn)
+float6_e3m2fn: ScalarType = ScalarType("float6_e3m2fn", dtypes.float6_e3m2fn)
+float8_e3m4: ScalarType = ScalarType("float8_e3m4", dtypes.float8_e3m4)
+float8_e4m3: ScalarType = ScalarType("float8_e4m3", dtypes.float8_e4m3)
+float8_e4m3b11fnuz: ScalarType = ScalarType(
+    "float8_e4m3b11fnuz", dtypes.float8_e4m3b11fnuz
+)
+float8_e4m3fn: ScalarType = ScalarType("float8_e4m3fn", dtypes.float8_e4m3fn)
+float8_e4m3fnuz: ScalarType = ScalarType("float8_e4m3fnuz", dtypes.float8_e4m3fnuz)
+float8_e5m2: ScalarType = ScalarType("float8_e5m2", dtypes.float8_e5m2)
+float8_e5m2fnuz: ScalarType = ScalarType("float8_e5m2fnuz", dtypes.float8_e5m2fnuz)
+float8_e8m0fnu: ScalarType = ScalarType("float8_e8m0fnu", dtypes.float8_e8m0fnu)
+bfloat16: ScalarType = ScalarType("bfloat16", dtypes.bfloat16)
+float16: ScalarType = ScalarType("float16", dtypes.float16)
+float32: ScalarType = ScalarType("float32", dtypes.float32)
+single: ScalarType = float32
+float64: ScalarType = ScalarType("float64", dtypes.float64)
+double: ScalarType = float64
+float_: ScalarType = float64
+complex64: ScalarType = ScalarType("complex64", dtypes.complex64)
+csingle: ScalarType = complex64
+complex128: ScalarType = ScalarType("complex128", dtypes.complex128)
+cdouble: ScalarType = complex128
+complex_: ScalarType = complex128
 
 # The abstract classes, and NumPy's names for what is not an array of numbers.
 #: NumPy's base class of all element types

@@ -66,16 +66,16 @@ class ufunc:
         at: Callable[..., Any] | None = None,
         reduceat: Callable[..., Any] | None = None,
     ) -> None:
-        self.__name__ = self.__qualname__ = name or getattr(
-            func, "__name__", type(func).__name__
-        )
+        self.__name__: str = name or getattr(func, "__name__", type(func).__name__)
+        self.__qualname__: str = self.__name__
         self.__module__ = getattr(func, "__module__", __name__)
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
-        self.nin, self.nout = nin, nout
-        self.nargs = nin if nargs is None else nargs
+        self.nin: int = nin
+        self.nout: int = nout
+        self.nargs: int = nin if nargs is None else nargs
         self.identity = identity
-        self.call = call or vectorize(func)
+        self.call: Callable[..., Any] = call or vectorize(func)
         self._reduce = reduce or partial(ufunc_methods.reduce_in_order, self)
         self._accumulate = accumulate or partial(
             ufunc_methods.accumulate_in_order, self

@@ -65,7 +65,7 @@ class At:
     __slots__ = ("array",)
 
     def __init__(self, array: Array) -> None:
-        self.array = array
+        self.array: Array = array
 
     def __getitem__(self, idx: Any) -> "IndexUpdate":
         return IndexUpdate(self.array, idx)
@@ -114,8 +114,8 @@ class IndexUpdate:
     __slots__ = ("array", "index")
 
     def __init__(self, array: Array, idx: Any) -> None:
-        self.array = array
-        self.index = idx
+        self.array: Array = array
+        self.index: Any = idx
 
     def __repr__(self) -> str:
         return f"IndexUpdate({self.array!r}, {self.index!r})"

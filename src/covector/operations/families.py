@@ -46,7 +46,7 @@ class Elementwise(Primitive):
     accepts: Callable[[Any], bool] = staticmethod(dtypes.is_numeric)
     accepted: str = "numbers"
     # NumPy widens integers that are narrower than a byte; XLA does not.
-    not_on_host = dtypes.SUB_BYTE
+    not_on_host: frozenset[np.dtype[Any]] = dtypes.SUB_BYTE
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         first = types[0]

@@ -57,7 +57,7 @@ class RegularGridInterpolator:
         bounds_error: bool = False,
         fill_value: ArrayLike | None = np.nan,
     ) -> None:
-        self.method = _known_method(method)
+        self.method: str = _known_method(method)
         self.bounds_error = bounds_error
         self.fill_value = fill_value
         self.values = inexact("RegularGridInterpolator", values)
@@ -73,7 +73,7 @@ class RegularGridInterpolator:
         for axis, p in enumerate(grid):
             if _is_descending(axis, p):
                 grid[axis], self.values = flip(p), flip(self.values, axis)
-        self.grid = tuple(grid)
+        self.grid: tuple[Array, ...] = tuple(grid)
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:
         """The values at ``xi``.

@@ -31,7 +31,7 @@ from covector.errors import (
 )
 from covector.runtime import buffers, client, shards
 
-logger = logging.getLogger("covector.transfer")
+logger: logging.Logger = logging.getLogger("covector.transfer")
 
 
 class TransferGuard:
@@ -44,7 +44,7 @@ class TransferGuard:
         self._asked_for = threading.local()
 
     def install(self, on: bool) -> None:
-        self.on = on
+        self.on: bool = on
 
     def __enter__(self) -> None:
         """Until the block ends, transfers of this thread are explicit."""
@@ -79,7 +79,7 @@ class TransferGuard:
         )
 
 
-guard = TransferGuard()
+guard: TransferGuard = TransferGuard()
 options.Switch(options.TRANSFER_GUARDS, guard.install)
 
 

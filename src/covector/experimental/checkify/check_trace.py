@@ -47,7 +47,7 @@ class CheckTrace(Trace):
     ) -> None:
         self.parent = parent
         self.axes, self.mesh = parent.axes, parent.mesh
-        self.checked_axes = parent.checked_axes
+        self.checked_axes: frozenset[Any] = parent.checked_axes
         self.name = name
         self.wanted = wanted
         #: the number of the last site

@@ -74,4 +74,4 @@ def message(number: int, values: Sequence[Any], sites: Sequence[Site]) -> str | 
 
 NONE: Array = scalar(0, dtypes.int32)
 #: no failure
-init_error = Error(NONE, [], ())
+init_error: Error = Error(NONE, [], ())

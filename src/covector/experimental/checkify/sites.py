@@ -24,19 +24,19 @@ class ErrorCategory(enum.Enum):
 
 
 #: what ``check`` says of values
-user_checks = frozenset({ErrorCategory.USER})
+user_checks: frozenset[ErrorCategory] = frozenset({ErrorCategory.USER})
 #: operations that give NaN though no operand is NaN
-nan_checks = frozenset({ErrorCategory.NAN})
+nan_checks: frozenset[ErrorCategory] = frozenset({ErrorCategory.NAN})
 #: reading and writing at indices that an array does not have
-index_checks = frozenset({ErrorCategory.INDEX})
+index_checks: frozenset[ErrorCategory] = frozenset({ErrorCategory.INDEX})
 #: divisions, of integers and floats, by zero
-div_checks = frozenset({ErrorCategory.DIVISION})
+div_checks: frozenset[ErrorCategory] = frozenset({ErrorCategory.DIVISION})
 #: NaN, and divisions by zero
-float_checks = nan_checks | div_checks
+float_checks: frozenset[ErrorCategory] = nan_checks | div_checks
 #: all that is looked for in operations: NaN, divisions by zero, indices out of bounds
-automatic_checks = float_checks | index_checks
+automatic_checks: frozenset[ErrorCategory] = float_checks | index_checks
 #: all that is looked for in operations, and what ``check`` says
-all_checks = automatic_checks | user_checks
+all_checks: frozenset[ErrorCategory] = automatic_checks | user_checks
 
 Categories = frozenset[ErrorCategory]
 

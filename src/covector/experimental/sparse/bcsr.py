@@ -94,7 +94,7 @@ class BCSR(JAXSparse):
         self.data, self.indices, self.indptr = data, indices, indptr
         self.sparse_shape = full[n : n + 2]
         self.indices_sorted = bool(indices_sorted)
-        self.unique_indices = bool(unique_indices)
+        self.unique_indices: bool = bool(unique_indices)
 
     # -- as a pytree -------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ class SameObject:
     __slots__ = ("number", "ref")
 
     def __init__(self, x: object) -> None:
-        self.number = id(x)
+        self.number: int = id(x)
         try:
             self.ref: Callable[[], Any] = weakref.ref(x)
         except TypeError:

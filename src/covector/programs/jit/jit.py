@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import (
     Any,
+    ClassVar,
     Concatenate,
     Generic,
     ParamSpec,
@@ -89,18 +90,18 @@ class PjitFunction(Generic[P, R]):
     """
 
     #: what it is, for another function that calls it (``fingerprint``)
-    fingerprint_fields = ("fun", "spec")
-    __signature__ = _SignatureOfFunction()
+    fingerprint_fields: ClassVar[tuple[str, ...]] = ("fun", "spec")
+    __signature__: _SignatureOfFunction = _SignatureOfFunction()
 
     def __init__(self, fun: Callable[P, R], spec: JitSpec, who: str) -> None:
         take_names(self, fun)
         self.fun: Callable[..., Any] = fun
         self.spec = spec
         self.who = who
-        self.__name__ = function_name(fun)
+        self.__name__: str = function_name(fun)
         self._simple = not spec.static
         self._caches = program_cache.caches_of(fun, spec)
-        self.programs = self._caches.programs
+        self.programs: dict[ProgramKey, Program] = self._caches.programs
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current.trace is not base:

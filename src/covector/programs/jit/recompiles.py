@@ -25,7 +25,7 @@ from covector.programs.jit.arguments import ProgramKey
 from covector.programs.jit.fingerprint_value import Fingerprint
 from covector.tree.difference import first_difference
 
-logger = logging.getLogger("covector.jit")
+logger: logging.Logger = logging.getLogger("covector.jit")
 
 #: functions of which the last few tracings are remembered
 _CAPACITY = 1024
@@ -50,7 +50,7 @@ class _Depth(threading.local):
     now = 0
 
 
-depth = _Depth()
+depth: _Depth = _Depth()
 _last: OrderedDict[tuple, tuple[Tracing, ...]] = OrderedDict()
 
 
