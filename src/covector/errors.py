@@ -167,7 +167,7 @@ class TypeMismatch(CovectorError, TypeError, ValueError):
 class TypePromotionError(TypeMismatch):
     """Operands whose dtypes have no common dtype."""
 
-    page = "dtypes"
+    page: str | None = "dtypes"
 
 
 class DTypeError(CovectorError, TypeError):
@@ -181,7 +181,7 @@ class DTypeKindError(DTypeError, ValueError):
 class IntegerOverflow(CovectorError, OverflowError):
     """A Python integer that its dtype cannot hold."""
 
-    page = "x64"
+    page: str | None = "x64"
 
 
 class TreeMismatch(CovectorError, ValueError, TypeError):
@@ -203,7 +203,7 @@ class ArgumentError(CovectorError, ValueError, TypeError):
 class ImmutableArrayError(CovectorError, TypeError, NotImplementedError):
     """An array was to be written to; arrays never change."""
 
-    page = "immutable-array"
+    page: str | None = "immutable-array"
 
 
 class LinAlgError(CovectorError, np.linalg.LinAlgError):
@@ -217,13 +217,13 @@ class NotSquare(TypeMismatch, LinAlgError):
 class NotScalar(CovectorError, TypeError):
     """A gradient of something that is not a real scalar."""
 
-    page = "not-scalar"
+    page: str | None = "not-scalar"
 
 
 class NotDifferentiable(CovectorError, TypeError):
     """A derivative with respect to, or of, a value that has none."""
 
-    page = "not-differentiable"
+    page: str | None = "not-differentiable"
 
 
 class MissingRule(CovectorError, NotImplementedError):
@@ -245,19 +245,19 @@ class TracedValueError(CovectorError, TypeError):
 class ConcretizationTypeError(TracedValueError):
     """A traced value was used where a known value is needed."""
 
-    page = "known-value"
+    page: str | None = "known-value"
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced value was used as a Python bool."""
 
-    page = "known-bool"
+    page: str | None = "known-bool"
 
 
 class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced value was used as a Python integer, an index or a shape."""
 
-    page = "known-shape"
+    page: str | None = "known-shape"
 
 
 class TracerArrayConversionError(ConcretizationTypeError):
@@ -267,13 +267,13 @@ class TracerArrayConversionError(ConcretizationTypeError):
 class NonConcreteBooleanIndexError(ConcretizationTypeError, InvalidIndex):
     """A traced boolean mask was used as an index."""
 
-    page = "known-shape"
+    page: str | None = "known-shape"
 
 
 class UnexpectedTracerError(TracedValueError):
     """A traced value was used after the trace that made it had ended."""
 
-    page = "leaked-tracer"
+    page: str | None = "leaked-tracer"
 
 
 class LeakedTracerError(UnexpectedTracerError, RuntimeError):
@@ -283,7 +283,7 @@ class LeakedTracerError(UnexpectedTracerError, RuntimeError):
 class KeyReuseError(TracedValueError):
     """A random key was used a second time, while that is watched for."""
 
-    page = "random-key"
+    page: str | None = "random-key"
 
 
 class InconclusiveDimensionOperation(CovectorError, TypeError):
@@ -295,7 +295,7 @@ class InconclusiveDimensionOperation(CovectorError, TypeError):
 class RecompilationError(CovectorError, RuntimeError):
     """A function was to be compiled again inside ``no_recompile``."""
 
-    page = "recompilation"
+    page: str | None = "recompilation"
 
 
 class NonFiniteError(CovectorError, FloatingPointError):
@@ -313,7 +313,7 @@ class NotCheckified(CovectorError, ValueError, TypeError):
 class DeletedArrayError(CovectorError, RuntimeError, ValueError):
     """An array whose buffer was deleted or donated was used again."""
 
-    page = "deleted-array"
+    page: str | None = "deleted-array"
 
 
 class RefError(CovectorError, ValueError, RuntimeError):
@@ -333,13 +333,13 @@ class DisallowedTransfer(DeviceError):
 class DeviceMismatch(CovectorError, ValueError):
     """Operands were put on different devices."""
 
-    page = "sharding"
+    page: str | None = "sharding"
 
 
 class ShardingError(CovectorError, ValueError, RuntimeError):
     """A mesh, a spec or a sharding that cannot be, or does not fit an array."""
 
-    page = "sharding"
+    page: str | None = "sharding"
 
 
 class DistributedError(CovectorError, RuntimeError):
@@ -393,7 +393,7 @@ class UnknownOption(SettingError, AttributeError):
 class StaticArgumentError(CovectorError, TypeError, ValueError):
     """A static argument that cannot be one."""
 
-    page = "static-argument"
+    page: str | None = "static-argument"
 
 
 class SparseEfficiencyError(CovectorError, ValueError):

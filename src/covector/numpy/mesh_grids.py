@@ -152,6 +152,6 @@ class _Grid:
 
 #: ``mgrid[0:2, 0:3]``: the coordinates of a grid, stacked. A step such as 5j is a
 #: number of points, the end being one of them.
-mgrid = _Grid("mgrid", sparse=False)
+mgrid: _Grid = _Grid("mgrid", sparse=False)
 #: ``ogrid[0:2, 0:3]``: as ``mgrid``, in arrays that broadcast to the grid
-ogrid = _Grid("ogrid", sparse=True)
+ogrid: _Grid = _Grid("ogrid", sparse=True)

@@ -54,15 +54,15 @@ __all__ = [
 ]
 
 #: half the circumference of the unit circle, 3.14159…
-pi = np.pi
+pi: float = np.pi
 #: the base of natural logarithms, 2.71828…
-e = np.e
+e: float = np.e
 #: Euler's constant, the limit of 1 + 1/2 + … + 1/n − log n: 0.57721…
-euler_gamma = np.euler_gamma
+euler_gamma: float = np.euler_gamma
 #: infinity, a Python float
-inf = np.inf
+inf: float = np.inf
 #: not a number, a Python float that is equal to nothing
-nan = np.nan
+nan: float = np.nan
 #: None, which stands for a new axis of length 1 in an index: ``x[:, newaxis]``
 newaxis = None
 #: the version of the array API standard that this namespace follows

@@ -60,7 +60,7 @@ class RegularGridInterpolator:
         self.method: str = _known_method(method)
         self.bounds_error = bounds_error
         self.fill_value = fill_value
-        self.values = inexact("RegularGridInterpolator", values)
+        self.values: Array = inexact("RegularGridInterpolator", values)
         shape = self.values.type.shape
         grid = [inexact("RegularGridInterpolator", asarray(p)) for p in points]
         lengths = tuple([p.type.shape for p in grid])
@@ -72,7 +72,8 @@ class RegularGridInterpolator:
             )
         for axis, p in enumerate(grid):
             if _is_descending(axis, p):
-                grid[axis], self.values = flip(p), flip(self.values, axis)
+                grid[axis] = flip(p)
+                self.values = flip(self.values, axis)
         self.grid: tuple[Array, ...] = tuple(grid)
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:

@@ -24,7 +24,8 @@ class Saving:
     """
 
     def __init__(self, directory: Path, number: int, found: Contents) -> None:
-        self.directory, self._number, self._contents = directory, number, found
+        self.directory: Path = directory
+        self._number, self._contents = number, found
         self._written: Future[None] | None = None
         self._meets = client.process_count() > 1
 

@@ -7,7 +7,7 @@ upwards is ``link.sparse``, set when the package is imported.
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from covector.core.annotations import DType, Shape
 from covector.core.array_like import Array
@@ -69,7 +69,7 @@ class JAXSparse:
     # NumPy leaves mixed expressions to us.
     __array_ufunc__ = None
     # Two equal arrays are two objects, and == answers with an array.
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     data: Array
     #: a promise that no index comes twice, padding excepted
@@ -178,16 +178,39 @@ class JAXSparse:
     def __pos__(self) -> Any:
         return self
 
-    __neg__, __abs__ = _unary("negative"), _unary("abs")
-    __add__, __radd__ = _binary("add"), _reflected("add")
-    __sub__, __rsub__ = _binary("subtract"), _reflected("subtract")
-    __mul__, __rmul__ = _binary("multiply"), _reflected("multiply")
-    __truediv__, __rtruediv__ = _binary("true_divide"), _reflected("true_divide")
-    __pow__, __rpow__ = _binary("power"), _reflected("power")
-    __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
-    __lt__, __le__ = _binary("less"), _binary("less_equal")
-    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
-    __eq__, __ne__ = _binary("equal"), _binary("not_equal")  # type: ignore[assignment]
+    if TYPE_CHECKING:
+        # Sparse where the result is; with what is dense, mostly an array.
+        def __neg__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __add__(self, other: Any, /) -> Any: ...
+        def __radd__(self, other: Any, /) -> Any: ...
+        def __sub__(self, other: Any, /) -> Any: ...
+        def __rsub__(self, other: Any, /) -> Any: ...
+        def __mul__(self, other: Any, /) -> Any: ...
+        def __rmul__(self, other: Any, /) -> Any: ...
+        def __truediv__(self, other: Any, /) -> Any: ...
+        def __rtruediv__(self, other: Any, /) -> Any: ...
+        def __pow__(self, other: Any, /) -> Any: ...
+        def __rpow__(self, other: Any, /) -> Any: ...
+        def __matmul__(self, other: Any, /) -> Any: ...
+        def __rmatmul__(self, other: Any, /) -> Any: ...
+        def __lt__(self, other: Any, /) -> Any: ...
+        def __le__(self, other: Any, /) -> Any: ...
+        def __gt__(self, other: Any, /) -> Any: ...
+        def __ge__(self, other: Any, /) -> Any: ...
+        def __eq__(self, other: Any, /) -> Any: ...  # type: ignore[override]
+        def __ne__(self, other: Any, /) -> Any: ...  # type: ignore[override]
+    else:
+        __neg__, __abs__ = _unary("negative"), _unary("abs")
+        __add__, __radd__ = _binary("add"), _reflected("add")
+        __sub__, __rsub__ = _binary("subtract"), _reflected("subtract")
+        __mul__, __rmul__ = _binary("multiply"), _reflected("multiply")
+        __truediv__, __rtruediv__ = _binary("true_divide"), _reflected("true_divide")
+        __pow__, __rpow__ = _binary("power"), _reflected("power")
+        __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
+        __lt__, __le__ = _binary("less"), _binary("less_equal")
+        __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+        __eq__, __ne__ = _binary("equal"), _binary("not_equal")
 
 
 def is_sparse(x: object) -> bool:

@@ -91,7 +91,9 @@ class BCSR(JAXSparse):
         batch = np.broadcast_shapes(data.shape[:n], indices.shape[:n])
         if batch != full[:n]:
             data = cnp.broadcast_to(data, full[:n] + data.shape[n:])
-        self.data, self.indices, self.indptr = data, indices, indptr
+        self.data: Array = data
+        self.indices: Array = indices
+        self.indptr: Array = indptr
         self.sparse_shape = full[n : n + 2]
         self.indices_sorted = bool(indices_sorted)
         self.unique_indices: bool = bool(unique_indices)

@@ -47,9 +47,13 @@ class COO(JAXSparse):
         rows_sorted: bool = False,
         cols_sorted: bool = False,
     ) -> None:
-        self.data, self.row, self.col = [as_array(x, "COO") for x in args]
+        data, row, col = [as_array(x, "COO") for x in args]
+        self.data: Array = data
+        self.row: Array = row
+        self.col: Array = col
         self._shape = tuple([int(n) for n in shape])
-        self.rows_sorted, self.cols_sorted = bool(rows_sorted), bool(cols_sorted)
+        self.rows_sorted: bool = bool(rows_sorted)
+        self.cols_sorted: bool = bool(cols_sorted)
         given = [x.shape for x in (self.data, self.row, self.col)]
         if len(self._shape) != 2 or len({*given}) > 1 or len(given[0]) != 1:
             raise TypeMismatch(

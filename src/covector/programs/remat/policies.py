@@ -65,9 +65,9 @@ class Verdict:
 
 
 #: the answer of a policy: keep the value for the backward pass
-Saveable = Verdict("Saveable", True)
+Saveable: Verdict = Verdict("Saveable", True)
 #: the answer of a policy: compute the value again in the backward pass
-Recompute = Verdict("Recompute", False)
+Recompute: Verdict = Verdict("Recompute", False)
 
 
 @dataclass(frozen=True)
