@@ -123,6 +123,14 @@ def test_what_the_library_calls_of_numpy_is_hidden_and_what_the_user_calls_is_no
     assert shows_numpy(in_library("def f(fun): return fun()"), stack)
 
 
+def test_the_formatter_takes_its_arguments_by_name_too():
+    error = wrong_shape()
+    formatted = traceback.TracebackException(
+        exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__
+    )
+    assert "".join(formatted.format()) == text_of(error)
+
+
 # -- exceptions that led to it ---------------------------------------------------------
 
 TRANSLATED = """

@@ -175,14 +175,14 @@ def _filtered(initialize: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(initialize)
     def filtered(
-        self: Any, kind: Any, error: Any, whole: Any, *args: Any, **kwargs: Any
+        self: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, **kwargs: Any
     ) -> None:
-        shown = Cut(whole, 0)
+        shown = Cut(exc_traceback, 0)
         # Who prints an error must not meet another one.
         with contextlib.suppress(Exception):
             if not _everything():
-                shown = cut(whole)
-        initialize(self, kind, error, shown.traceback, *args, **kwargs)
+                shown = cut(exc_traceback)
+        initialize(self, exc_type, exc_value, shown.traceback, **kwargs)
         self.covector_cut = shown
         # Those that led to it are made in there; the first one is complete at the end.
         if kwargs.get("_seen") is None:
@@ -260,15 +260,18 @@ def _thread_excepthook(args: threading.ExceptHookArgs) -> None:
 
 
 def _structured_traceback(
-    self: Any, kind: Any, error: Any, whole: Any = None, *args: Any, **kwargs: Any
+    self: Any, etype: Any, evalue: Any, etb: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
     """The lines that IPython prints. Its debugger finds the whole traceback."""
-    with as_shown(error):
-        shown = whole
-        if isinstance(whole, TracebackType) and not _everything():
-            shown = cut(whole).traceback
-        lines = _Before.structured_traceback(self, kind, error, shown, *args, **kwargs)
-    self.tb = whole
+    with as_shown(evalue):
+        shown = etb
+        if isinstance(etb, TracebackType) and not _everything():
+            shown = cut(etb).traceback
+        lines = _Before.structured_traceback(
+            self, etype, evalue, shown, *args, **kwargs
+        )
+    if shown is not etb:
+        self.tb = etb
     return lines
 
 
@@ -300,8 +303,9 @@ def install() -> None:
 
 
 def _install_in_ipython() -> None:
-    printer = sys.modules["IPython.core.ultratb"].AutoFormattedTB
-    if _Before.structured_traceback is None:
+    ultratb = sys.modules["IPython.core.ultratb"]
+    printer = getattr(ultratb, "AutoFormattedTB", None)  # another IPython may have none
+    if printer is not None and _Before.structured_traceback is None:
         _Before.structured_traceback = printer.structured_traceback
         printer.structured_traceback = _structured_traceback
 
