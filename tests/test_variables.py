@@ -65,12 +65,13 @@ def test_a_misspelled_name_is_told_with_the_nearest():
     (words,) = [str(w.message) for w in warned]
     assert words.startswith(
         "COVECTOR_NUM_CPU_DEVICE is set in the environment, but covector has no such "
-        "variable. Did you mean 'COVECTOR_NUM_CPU_DEVICES'? They are COVECTOR_ASYNC_CPU"
+        "variable. Did you mean 'COVECTOR_NUM_CPU_DEVICES'? The page Environment "
     )
 
 
 def test_a_process_hears_of_it_when_it_imports_covector():
     done = run_python("import covector", COVECTOR_ASINC_CPU="1")
+    assert done.stderr.startswith("<string>:1: SettingWarning: COVECTOR_ASINC_CPU is")
     assert "Did you mean 'COVECTOR_ASYNC_CPU'?" in done.stderr
     done = run_python("import covector", COVECTOR_ASYNC_CPU="maybe")
     assert done.returncode == 1

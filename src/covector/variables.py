@@ -6,6 +6,7 @@ options of ``covector.options`` that have choices can be set as well; they enter
 table from there. ``docs/environment-variables.md`` lists them all.
 """
 
+import inspect
 import os
 import re
 import warnings
@@ -20,6 +21,7 @@ Environment = Mapping[str, str]
 #: devices that a CPU may appear as; ten thousand would take half a minute to make
 MOST_CPU_DEVICES = 4096
 _PREFIX = "COVECTOR_"
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 #: the names of platforms, as users may write them
 _PLATFORMS = {"cpu": "cpu", "host": "cpu", "gpu": "gpu", "cuda": "gpu"}
 #: the words of what is on or off, in any case
@@ -162,7 +164,23 @@ def check(environ: Environment = os.environ) -> None:
             continue
         warnings.warn(
             f"{name} is set in the environment, but covector has no such variable."
-            f"{did_you_mean(name, VARIABLES)} They are {', '.join(sorted(VARIABLES))}.",
+            f"{did_you_mean(name, VARIABLES)} The page Environment variables of the "
+            "documentation lists them all.",
             SettingWarning,
-            stacklevel=2,
+            stacklevel=_level_of_import(),
         )
+
+
+def _level_of_import() -> int:
+    """The ``stacklevel`` of the line that imports covector, seen from the caller.
+
+    ``warnings`` does not count the frames of ``importlib``.
+    """
+    frame, level = inspect.currentframe(), 0
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((_HERE, "<frozen importlib")):
+            return level
+        level += file.startswith(_HERE)
+        frame = frame.f_back
+    return 2
