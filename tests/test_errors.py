@@ -20,8 +20,8 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
 from covector.cli.help import pages
-from covector.core.flat import page_of_class
 from covector.core.trace import current
+from covector.errors import page_of_class
 from covector.lowering.evaluate import base
 
 
@@ -529,6 +529,60 @@ NO_FUNCTIONS = {
     "vjp": lambda f: cv.vjp(f, 1.0),
 }
 
+#: functions of functions, handed something else, and what they say
+OF_FUNCTIONS = {
+    "scan needs a function for f": lambda: lax.scan(3, 0, X),
+    "while_loop needs a function for cond_fun": lambda: lax.while_loop(3, abs, 0),
+    "while_loop needs a function for body_fun": lambda: lax.while_loop(abs, 3, 0),
+    "fori_loop needs a function for body_fun": lambda: lax.fori_loop(0, 3, 3, 0),
+    "cond needs a function for false_fun": lambda: lax.cond(True, abs, 3, 0),
+    "switch needs a function for branches\\[1\\]": lambda: lax.switch(0, [abs, 3], 0),
+    "map needs a function for f": lambda: lax.map(3, X),
+    "associative_scan needs a function for fn": lambda: lax.associative_scan(3, X),
+    "reduce needs a function for computation": lambda: lax.reduce(X, 0.0, 3, (0,)),
+    "custom_root needs a function for solve": lambda: lax.custom_root(abs, 0.0, 3, abs),
+    "defjvp needs a function for jvp": lambda: cv.custom_jvp(abs).defjvp(3),
+    "defjvps needs a function for jvps\\[0\\]": lambda: cv.custom_jvp(abs).defjvps(3),
+    "defvjp needs a function for bwd": lambda: cv.custom_vjp(abs).defvjp(abs, 3),
+    "custom_vmap needs a function for fun": lambda: cv.custom_batching.custom_vmap(3),
+    "vectorize needs a function for pyfunc": lambda: cnp.vectorize(3),
+    "apply_over_axes needs a function": lambda: cnp.apply_over_axes(3, X, 0),
+    "composite needs a function": lambda: lax.composite(3, "my.name"),
+    "map needs a function, and then what": lambda: cv.tree.map({"a": X}, abs),
+    "map_with_path needs a function, and": lambda: cv.tree.map_with_path(3, X),
+    "pure_callback needs a function": lambda: cv.pure_callback(3, X, X),
+}
+
+
+@pytest.mark.parametrize("words", OF_FUNCTIONS)
+def test_a_function_of_functions_says_which_of_them_is_none(words):
+    with says(TypeError, words, "of type (int|dict)"):
+        OF_FUNCTIONS[words]()
+
+
+class Unregistered:
+    """A class of a user, which is no pytree."""
+
+
+def test_an_object_of_a_class_that_is_not_registered_names_the_way_to_register():
+    for call in (cv.jit(abs), cv.grad(abs), cv.vmap(abs), cnp.abs, cv.device_put):
+        with says(TypeError, "of type Unregistered", "register_dataclass") as caught:
+            call(Unregistered())
+        assert caught.value.page == "unregistered-class"
+    with says(TypeError, "its result is .* of type Unregistered", "register_dataclass"):
+        cv.jit(lambda x: Unregistered())(1.0)
+
+
+def test_arrays_have_no_hash_and_go_by_their_public_name():
+    seen = []
+    cv.jit(lambda x: seen.append(x) or x)(X)
+    with says(TypeError, "unhashable type: 'Array'"):
+        hash(cnp.asarray(X))
+    with says(TypeError, "unhashable type: 'Tracer'"):
+        hash(seen[0])
+    with says(AttributeError, "'Array' object has no attribute 'numpy'"):
+        cnp.asarray(X).numpy()
+
 
 @pytest.mark.parametrize("name", NO_FUNCTIONS)
 def test_what_is_no_function_is_refused_at_once(name):
@@ -636,7 +690,7 @@ SOURCES = sorted(Path(errors.__file__).parent.rglob("*.py"))
 
 def test_every_page_that_a_message_names_is_there_and_every_page_is_named():
     text = "".join([file.read_text("utf-8") for file in SOURCES])
-    named = set(re.findall(r'\bpage ?= ?"([^"]*)"', text))
+    named = set(re.findall(r'\bpage(?:: [^="\n]*)? ?= ?"([^"]*)"', text))
     named.add(page_of_class(Path()))
     assert named == set(pages())
     index = (Path(__file__).parents[1] / "docs/errors/index.md").read_text("utf-8")

@@ -89,6 +89,21 @@ def how_many(number: "int | Any", noun: str, nouns: str = "") -> str:
     return f"{number} {noun if str(number) == '1' else nouns or noun + 's'}"
 
 
+def page_of_class(x: object) -> str | None:
+    """The page about ``x``, which is no array, if it is of a class of the user's."""
+    return None if type(x).__module__ == "builtins" else "unregistered-class"
+
+
+def if_of_arrays(x: object) -> str:
+    """What to do with a value of such a class."""
+    return (
+        "If arrays are inside, make the class a pytree: "
+        "covector.tree_util.register_dataclass. "
+        if page_of_class(x)
+        else ""
+    )
+
+
 #: columns of a line of a message
 WIDTH = 100
 

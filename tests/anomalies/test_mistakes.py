@@ -6,6 +6,7 @@ import statistics
 
 import pytest
 
+from covector.errors import WIDTH
 from tests.anomalies.mistakes import MISTAKES
 from tests.runtime.programs import output_of
 
@@ -44,3 +45,10 @@ def test_the_median_is_at_most_ten_lines_and_the_worst_twenty(printed):
     lines = {name: len(text.splitlines()) for name, text in printed.items()}
     assert statistics.median(lines.values()) <= 10
     assert max(lines.values()) <= 20, max(lines, key=lambda name: lines[name])
+
+
+def test_messages_are_in_lines_of_at_most_a_hundred_characters(printed):
+    for name, text in printed.items():
+        _, found, message = text.rpartition("\ncovector.errors.")
+        lines = message.partition(": ")[2].splitlines()
+        assert not found or max(map(len, lines)) <= WIDTH, name

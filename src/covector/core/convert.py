@@ -30,6 +30,8 @@ from covector.errors import (
     IntegerOverflow,
     TruncatedDTypeWarning,
     TypeMismatch,
+    if_of_arrays,
+    page_of_class,
 )
 from covector.runtime import buffers
 
@@ -236,7 +238,9 @@ def as_array(x: Any, who: str = "this operation") -> Array:
             "covector.numpy.array(...)."
         )
     raise DTypeError(
-        f"{who} needs an array or a number, but got {x!r} of type {type(x).__name__}."
+        f"{who} needs an array or a number, but got {x!r} of type {type(x).__name__}. "
+        f"{if_of_arrays(x)}".rstrip(),
+        page=page_of_class(x),
     )
 
 

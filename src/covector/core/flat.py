@@ -24,6 +24,8 @@ from covector.errors import (
     DTypeError,
     RefError,
     TypeMismatch,
+    if_of_arrays,
+    page_of_class,
 )
 from covector.tree.nodes import register_pytree_node
 
@@ -79,21 +81,6 @@ class FlatFunction:
                 "static data beside the function, or not at all.",
                 page=page_of_class(x),
             ) from None
-
-
-def page_of_class(x: Any) -> str | None:
-    """The page about ``x``, which is no array, if it is of a class of the user's."""
-    return None if type(x).__module__ == "builtins" else "unregistered-class"
-
-
-def if_of_arrays(x: Any) -> str:
-    """What to do with a value of such a class."""
-    return (
-        "If arrays are inside, make the class a pytree: "
-        "covector.tree_util.register_dataclass. "
-        if page_of_class(x)
-        else ""
-    )
 
 
 def split_aux(out: Any, who: str) -> tuple[Any, Any]:

@@ -162,7 +162,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     See Also:
       ``map_with_path`` for functions that need to know the path of each leaf.
     """
-    _check_function("map", f)
+    check_function("map", f)
     first, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in first])
@@ -170,7 +170,8 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     return treedef.unflatten([f(*xs) for xs in zip(first, *columns, strict=True)])
 
 
-def _check_function(who: str, f: Any) -> None:
+def check_function(who: str, f: Any) -> None:
+    """Raise where ``f`` is no function: mostly it comes after the tree."""
     if not callable(f):
         raise ArgumentError(
             f"{who} needs a function, and then what it is applied to, but the function "
@@ -223,7 +224,7 @@ def reduce(
     >>> reduce(lambda total, leaf: total - leaf, [1, (2, 3)], 10)
     4
     """
-    _check_function("reduce", function)
+    check_function("reduce", function)
     items = leaves(tree, is_leaf)
     if initializer is not UNSPECIFIED:
         return functools.reduce(function, items, initializer)
@@ -251,7 +252,7 @@ def reduce_associative(
     >>> reduce_associative(lambda x, y: f"({x}{y})", [1, (2, 3), 4])
     '((12)(34))'
     """
-    _check_function("reduce_associative", operation)
+    check_function("reduce_associative", operation)
     items = leaves(tree, is_leaf)
     if items:
         return _fold_halves(operation, items)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector.tree.failures import explain_flatten
-from covector.tree.functions import flatten_rest
+from covector.tree.functions import check_function, flatten_rest
 from covector.tree.registry import KeyPath, PyTreeDef, registry
 
 
@@ -80,6 +80,7 @@ def map_with_path(
     >>> map_with_path(lambda path, x: f"{keystr(path)} = {x}", {"a": 1, "b": [2]})
     {'a': "['a'] = 1", 'b': ["['b'][0] = 2"]}
     """
+    check_function("map_with_path", f)
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = flatten_rest("map_with_path", treedef, rest)
     rows = zip(pairs, *columns, strict=True)

@@ -198,6 +198,7 @@ class custom_vmap:
     """
 
     def __init__(self, fun: Callable[..., Any]) -> None:
+        check_functions("custom_vmap", fun=fun)
         take_names(self, fun)
         self.fun = fun
         self.vmap_rule: Callable[..., Any] | None = None

@@ -24,8 +24,6 @@ from covector.core.flat import (
     argument_names,
     argument_numbers,
     argument_path,
-    if_of_arrays,
-    page_of_class,
     parameter,
     with_fixed,
 )
@@ -38,6 +36,8 @@ from covector.errors import (
     StaticArgumentError,
     did_you_mean,
     how_many,
+    if_of_arrays,
+    page_of_class,
 )
 from covector.tree.registry import PyTreeDef
 
