@@ -258,6 +258,15 @@ def test_a_tracer_has_no_digits_to_format():
     assert 'covector.debug.print("{x:.3f}", x=x) prints the value when' in words
 
 
+@pytest.mark.parametrize("use", ["item", "tolist"])
+def test_a_tracer_has_no_numbers_for_python(use):
+    with pytest.raises(ConcretizationTypeError) as caught:
+        cv.jit(lambda x: getattr(x, use)())(1.0)
+    words = " ".join(str(caught.value).split())
+    assert words.startswith(f"{use}() needs known values, but got a traced f32[].")
+    assert f"Call {use}() on what the transformed function returns" in words
+
+
 def test_a_tracer_cannot_be_pickled():
     def fun(x):
         with pytest.raises(ConcretizationTypeError, match="Pickling needs known"):

@@ -244,10 +244,17 @@ class Tracer(Array):
         return self
 
     def tolist(self) -> Any:
-        return self.__array__()
+        return self._number("tolist()")
 
     def item(self, *_: int) -> Any:
-        return self.__float__()
+        return self._number("item()")
+
+    def _number(self, use: str) -> Any:
+        raise ConcretizationTypeError(
+            self._unknown(f"{use} needs known values")
+            + f"Call {use} on what the transformed function returns; to print a value "
+            'inside of it, use covector.debug.print("{x}", x=x).'
+        )
 
 
 def within(trace: Trace, running: Trace | None) -> bool:
