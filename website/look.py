@@ -81,6 +81,13 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """A server whose browser may go at any time."""
+
+    def handle_error(self, *_: Any) -> None:
+        """Nothing is told: what matters is reported, or missed."""
+
+
 def main() -> None:
     """Looks at the pages that the command line names."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
@@ -111,7 +118,7 @@ def addresses() -> list[str]:
 def serving(pages: Sequence[str], reports: "queue.Queue[Any]") -> Iterator[str]:
     """The address of a server of the site."""
     handler = partial(Handler, pages, reports)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
