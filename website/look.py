@@ -104,7 +104,8 @@ def main() -> None:
             take_pictures(browser, base, pages, asked.pictures)
         with opened([*browser, f"{base}/screen.html"]):
             cut = sum([tell(report) for report in iter(partial(next_of, reports), {})])
-    sys.exit(f"{cut} with cut lines" if cut else f"{len(pages)} pages: no line is cut")
+    print(f"{len(pages)} pages, of which {cut or 'none'} have cut lines")
+    sys.exit(bool(cut))
 
 
 def addresses() -> list[str]:

@@ -38,13 +38,19 @@ def print(
     """Print ``fmt.format(*args, **kwargs)`` with the values that the arguments have
     when the program runs.
 
-    It is ``str.format``, and no f-string, which would show tracers. It prints once for
-    each time that the program runs this line: under vmap for each lane of the batch,
-    with the primals where it is differentiated, and never again in the backward pass.
+    Use it inside ``jit`` and the like, where Python's ``print`` shows tracers, and only
+    while the function is traced. The format is one of ``str.format``; an f-string would
+    show tracers too.
+
+    It prints once for each time that the program runs this line: under ``vmap`` for
+    each lane of the batch, with the primals where it is differentiated, and never again
+    in the backward pass. Wait with ``effects_barrier`` for what is yet to be printed.
 
     Args:
-      fmt: a format string. Specifications such as ``.2f`` apply to each element of an
-        array. Without it, the function with these options is returned.
+      fmt: a format string, such as ``"x = {}"`` or ``"{name}"``. Specifications such as
+        ``.2f`` apply to each element of an array. Without it, the function with these
+        options is returned.
+      args, kwargs: the values: arrays, traced or not, or trees of them.
       ordered: keep the order also among programs that run at the same time; not under
         vmap.
       partitioned: print what each device holds. The same, as long as the values are on

@@ -27,7 +27,11 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(enum.Enum):
-    """How elements of a resampled image are made of those around their places."""
+    """How the elements of a resized image are computed from those near them.
+
+    Functions take names too: "nearest", "linear", "cubic", "cubic-pytorch", "lanczos3",
+    "lanczos5" and "area".
+    """
 
     NEAREST = 0
     LINEAR = 1

@@ -253,7 +253,10 @@ def _host_function(
 
 
 def effects_barrier() -> None:
-    """Wait until all that running programs do besides results has been done.
+    """Wait for what running programs print, and for the functions that they call.
+
+    Results may be ready before ``debug.print`` has printed, or a callback has run. Call
+    this before you read a file that callbacks write, or compare what was printed.
 
     Raises what a function raised that a program called, if it was not seen yet.
 
