@@ -86,6 +86,7 @@ def short_name(qualified: str) -> str:
 
 def how_many(number: "int | Any", noun: str, nouns: str = "") -> str:
     """``1 argument``, ``2 arguments``; ``nouns`` where that is not noun and s."""
+    # By its text: a size that is a symbol does not say whether it is 1.
     return f"{number} {noun if str(number) == '1' else nouns or noun + 's'}"
 
 
