@@ -7,7 +7,7 @@ paths, and the functions on treedefs are only here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from covector import namespaces, tree
 from covector.errors import TreeMismatch
@@ -80,19 +80,19 @@ __all__ = [
 __dir__ = namespaces.completions(globals())
 
 
-tree_all = tree.all
-tree_broadcast = tree.broadcast
-tree_flatten = tree.flatten
-tree_flatten_with_path = tree.flatten_with_path
-tree_leaves = tree.leaves
-tree_leaves_with_path = tree.leaves_with_path
-tree_map = tree.map
-tree_map_with_path = tree.map_with_path
-tree_reduce = tree.reduce
-tree_reduce_associative = tree.reduce_associative
-tree_structure = tree.structure
-tree_transpose = tree.transpose
-tree_unflatten = tree.unflatten
+tree_all: Final = tree.all
+tree_broadcast: Final = tree.broadcast
+tree_flatten: Final = tree.flatten
+tree_flatten_with_path: Final = tree.flatten_with_path
+tree_leaves: Final = tree.leaves
+tree_leaves_with_path: Final = tree.leaves_with_path
+tree_map: Final = tree.map
+tree_map_with_path: Final = tree.map_with_path
+tree_reduce: Final = tree.reduce
+tree_reduce_associative: Final = tree.reduce_associative
+tree_structure: Final = tree.structure
+tree_transpose: Final = tree.transpose
+tree_unflatten: Final = tree.unflatten
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:

@@ -63,7 +63,7 @@ _callback = callback
 
 def call_with_values(  # noqa: PLR0913  what to call, with what, and how
     fun: Callable[..., None],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     *,
     who: str,

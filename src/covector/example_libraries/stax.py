@@ -76,7 +76,9 @@ __all__ = [
 __dir__ = namespaces.completions(globals())
 
 # The names by which the field's programs know these.
-glorot, randn, logsoftmax = glorot_normal, normal, log_softmax
+glorot = glorot_normal
+randn = normal
+logsoftmax = log_softmax
 
 
 # -- layers with parameters ------------------------------------------------------------

@@ -310,7 +310,8 @@ class Dimension(int):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = int.__hash__
+    def __hash__(self) -> int:
+        return int.__hash__(self)
 
     def __ge__(self, other: Any) -> bool:
         return self._decided(">=", other, lambda low, high: (low >= 0, high < 0))

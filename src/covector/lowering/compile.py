@@ -104,7 +104,7 @@ class LoweredProgram:
             types = compress(program.in_types, given_up)
             _warn_of_idle_memory(self.who, tuple(types), program.out_types)
         with hlo.building():
-            self.module = module.lower_module(
+            self.module: hlo.Module = module.lower_module(
                 tokens.ordered(program),
                 name,
                 self.platform,
@@ -201,9 +201,9 @@ class CompiledProgram:
     """A program that runs on one device: arrays in, arrays out."""
 
     def __init__(self, lowered: LoweredProgram, made: Any) -> None:
-        self.lowered = lowered
+        self.lowered: LoweredProgram = lowered
         self.executable = made
-        self.device = lowered.devices[0]
+        self.device: client.Device = lowered.devices[0]
         self._run = made.execute
         self._types = lowered.jaxpr.out_types
         one = SingleDeviceSharding(self.device)

@@ -22,10 +22,10 @@ from covector.core.source import Line
 from covector.core.types import ArrayType
 from covector.runtime import modules
 
-#: a value of a program in MLIR
-HloValue: TypeAlias = ir.Value
+#: a value of a program in MLIR, an ``ir.Value``; MLIR has no types for checkers
+HloValue: TypeAlias = Any
 #: what a lowering rule returns: a value, several, or the operation that gives them
-HloResults: TypeAlias = ir.Value | ir.Operation | Sequence[ir.Value]
+HloResults: TypeAlias = Any | Sequence[Any]
 storage_of = operator.attrgetter("storage")
 
 
@@ -226,14 +226,14 @@ class Module:
     """A module under construction: functions by name, ``main`` among them."""
 
     def __init__(self, name: str) -> None:
-        self.module = ir.Module.create()
+        self.module: Any = ir.Module.create()
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         #: the Python functions that it calls, by number
         self.host_functions: list[Callable[..., Any]] = []
         #: the element types of what it takes and works out
         self.dtypes: set[np.dtype] = set()
         #: how many operations there are that give a scalar
-        self.scalars = 0
+        self.scalars: int = 0
         self._names: set[str] = set()
 
     def function(
@@ -347,12 +347,12 @@ class Module:
 class Function:
     """A function under construction."""
 
-    def __init__(self, name: str, op: ir.Operation, block: ir.Block) -> None:
-        self.name = name
-        self.op = op
-        self.block = block
-        self.arguments = list(block.arguments)
-        self.point = ir.InsertionPoint(block)
+    def __init__(self, name: str, op: Any, block: Any) -> None:
+        self.name: str = name
+        self.op: Any = op
+        self.block: Any = block
+        self.arguments: list[HloValue] = list(block.arguments)
+        self.point: Any = ir.InsertionPoint(block)
 
     def argument_attributes(self, attributes: Sequence[dict[str, str]]) -> None:
         """Attributes of the arguments, such as donation, in their MLIR spelling."""

@@ -315,5 +315,7 @@ def he_normal(*args: Any, **options: Any) -> Initializer:
     return variance_scaling(2.0, "fan_in", "truncated_normal", *args, **options)
 
 
-xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
-kaiming_uniform, kaiming_normal = he_uniform, he_normal
+xavier_uniform = glorot_uniform
+xavier_normal = glorot_normal
+kaiming_uniform = he_uniform
+kaiming_normal = he_normal

@@ -164,7 +164,8 @@ def _strong(x: Value) -> Array:
     return convert(x, x.type.dtype)
 
 
-amax, amin = max, min
+amax = max
+amin = min
 
 
 def all(

@@ -106,25 +106,27 @@ def _running(cumulative: Callable[[int], Any], of_bools: ufunc) -> Callable[...,
     return accumulate
 
 
-add = _ufunc(arithmetic.add, 0, "add", "max", reduce=_named(sum), accumulate=cumsum)
-multiply = _ufunc(
+add: ufunc = _ufunc(
+    arithmetic.add, 0, "add", "max", reduce=_named(sum), accumulate=cumsum
+)
+multiply: ufunc = _ufunc(
     arithmetic.multiply, 1, "multiply", "min", reduce=_named(prod), accumulate=cumprod
 )
-bitwise_and = _associative(bitwise.bitwise_and, -1)
-bitwise_or = _associative(bitwise.bitwise_or, 0)
-bitwise_xor = _associative(bitwise.bitwise_xor, 0)
-logaddexp = _associative(exp_log.logaddexp, -math.inf, inexact)
-logaddexp2 = _associative(exp_log.logaddexp2, -math.inf, inexact)
-logical_and = _associative(comparison.logical_and, True, truth)
-logical_or = _associative(comparison.logical_or, False, truth)
-logical_xor = _associative(comparison.logical_xor, False, truth)
-maximum = _ufunc(
+bitwise_and: ufunc = _associative(bitwise.bitwise_and, -1)
+bitwise_or: ufunc = _associative(bitwise.bitwise_or, 0)
+bitwise_xor: ufunc = _associative(bitwise.bitwise_xor, 0)
+logaddexp: ufunc = _associative(exp_log.logaddexp, -math.inf, inexact)
+logaddexp2: ufunc = _associative(exp_log.logaddexp2, -math.inf, inexact)
+logical_and: ufunc = _associative(comparison.logical_and, True, truth)
+logical_or: ufunc = _associative(comparison.logical_or, False, truth)
+logical_xor: ufunc = _associative(comparison.logical_xor, False, truth)
+maximum: ufunc = _ufunc(
     minmax.maximum,
     at="max",
     reduce=_named(max_of),
     accumulate=_running(Cummax, bitwise_or),
 )
-minimum = _ufunc(
+minimum: ufunc = _ufunc(
     minmax.minimum,
     at="min",
     reduce=_named(min_of),
@@ -152,7 +154,7 @@ def _accumulate_by_subtracting(a: Value, axis: int) -> Any:
     return moveaxis(out, 0, axis)
 
 
-subtract = _ufunc(
+subtract: ufunc = _ufunc(
     arithmetic.subtract,
     at="subtract",
     reduce=_reduce_by_subtracting,

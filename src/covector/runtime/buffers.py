@@ -35,9 +35,9 @@ class Description:
     __slots__ = ("dtype", "shape", "weak_type")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.weak_type = False
+        self.shape: tuple[int, ...] = shape
+        self.dtype: np.dtype[Any] = dtype
+        self.weak_type: bool = False
 
     def __repr__(self) -> str:
         name = self.dtype.name

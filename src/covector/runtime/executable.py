@@ -32,6 +32,7 @@ from covector.runtime import (
 )
 from covector.runtime.buffers import (
     Buffer,
+    Description,
     JaxlibError,
     check_alive,
     describe,
@@ -99,19 +100,21 @@ class Executable:
 
     def __init__(
         self,
-        loaded: xc.LoadedExecutable,
+        loaded: Any,
         where: Where,
         outputs: Outputs,
         launch: Callable[..., Any] | None = None,
     ) -> None:
         self._loaded = loaded
-        self.devices = _devices(where)
-        self.outputs = [describe(shape, np.dtype(dtype)) for shape, dtype in outputs]
-        self.handlers = [
+        self.devices: tuple[client.Device, ...] = _devices(where)
+        self.outputs: list[Description] = [
+            describe(shape, np.dtype(dtype)) for shape, dtype in outputs
+        ]
+        self.handlers: list[Any] = [
             xc.array_result_handler(output, layout, *_HANDLER_FLAGS)
             for output, layout in zip(self.outputs, self._layouts(), strict=True)
         ]
-        self.launch = launch or loaded.execute_sharded
+        self.launch: Callable[..., Any] = launch or loaded.execute_sharded
         self.execute = _prepared_call(self.launch, self.handlers)
 
     def runs_where(self, buffer: Buffer) -> bool:

@@ -31,7 +31,10 @@ class _Compressed(JAXSparse):
         self, args: tuple[ArrayLike, ArrayLike, ArrayLike], *, shape: Sequence[int]
     ) -> None:
         who = type(self).__name__
-        self.data, self.indices, self.indptr = [as_array(x, who) for x in args]
+        data, indices, indptr = [as_array(x, who) for x in args]
+        self.data: Array = data
+        self.indices: Array = indices
+        self.indptr: Array = indptr
         self._shape = tuple([int(n) for n in shape])
         given = [x.shape for x in (self.data, self.indices, self.indptr)]
         if (

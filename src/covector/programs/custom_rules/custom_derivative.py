@@ -88,8 +88,10 @@ class CustomFunction(Generic[P, R]):
     ) -> None:
         who_of(type(self).__name__, fun)
         take_names(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = nondiff_indices(fun, nondiff_argnums, nondiff_argnames)
+        self.fun: Callable[..., Any] = fun
+        self.nondiff_argnums: tuple[int, ...] = nondiff_indices(
+            fun, nondiff_argnums, nondiff_argnames
+        )
 
     def defjvp(
         self, jvp: Callable[..., Any], symbolic_zeros: bool = False

@@ -95,7 +95,7 @@ def _same_memory(x: Any, y: Any) -> bool:
 
 
 def as_argument(
-    leaf: Any, i: int, in_tree: PyTreeDef, who: str, fun: Any, statics: tuple
+    leaf: Any, i: int, in_tree: PyTreeDef, who: str, fun: Any, statics: tuple[Any, ...]
 ) -> Any:
     """Leaf ``i`` of the arguments of a function as an array, a reference, or what
     stands for them.
@@ -150,7 +150,7 @@ def _call_layout(
     )
 
 
-def check_statics(statics: tuple, who: str, fun: Any) -> None:
+def check_statics(statics: tuple[Any, ...], who: str, fun: Any) -> None:
     """Raise where a static argument is traced or cannot be looked up."""
     for key, _, value in statics:
         if isinstance(value, Tracer):
@@ -187,7 +187,7 @@ class JitSpec(NamedTuple):
 
     def split_static(
         self, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> tuple[tuple, dict[str, Any], tuple]:
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
         """Arguments without the static ones, and the static ones by index or name.
 
         The latter are not looked at: ``check_statics`` says whether they may be static.
@@ -202,7 +202,7 @@ class JitSpec(NamedTuple):
         return dynamic, named, tuple(keyed)
 
     def with_statics(
-        self, fun: Callable[..., Any], statics: tuple
+        self, fun: Callable[..., Any], statics: tuple[Any, ...]
     ) -> Callable[..., Any]:
         """``fun`` with its static arguments filled in."""
         return with_fixed(fun, {k: v for k, _, v in statics}) if statics else fun

@@ -32,7 +32,7 @@ class Caches:
         #: context: from (tree, form, types, options, placements) straight to the call,
         #: where the form of a call is what its tree does not tell: whether there are
         #: keywords, and the static arguments
-        self.fast_path: dict[tuple, Callable[[list[Any]], Any]] = {}
+        self.fast_path: dict[tuple[Any, ...], Callable[[list[Any]], Any]] = {}
         #: key and fast path of the call before
         self.last_call: tuple[Any, Any] = _NO_CALL
 

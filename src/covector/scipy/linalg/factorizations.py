@@ -1,5 +1,7 @@
 """Factorizations: triangular and orthonormal factors, and singular values."""
 
+from typing import Any
+
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -171,7 +173,7 @@ def qr(
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
-) -> tuple:
+) -> tuple[Any, ...]:
     """Q with orthonormal columns and upper triangular R of A = Q R.
 
     Args:
@@ -219,7 +221,7 @@ def qr_multiply(
     conjugate: bool = False,
     overwrite_a: bool = False,
     overwrite_c: bool = False,
-) -> tuple:
+) -> tuple[Any, ...]:
     """C Q or Q c, for the Q of A = Q R with k = min(m, n) columns; and R.
 
     Args:
