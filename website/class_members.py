@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from website import signatures
-from website.definitions import definition
+from website.definitions import definition, is_ours
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def of(cls: type) -> dict[str, Member]:
     """By name, the members that a class has from itself and from its bases."""
     found: dict[str, Member] = {}
     for base in cls.__mro__:
-        home = definition(base.__module__, base.__name__) if _is_ours(base) else None
+        home = definition(base.__module__, base.__name__) if is_ours(base) else None
         if home is None or not isinstance(home.statement, ast.ClassDef):
             continue
         for name, member in _stated(cls.__name__, home.module, home.statement):
@@ -63,7 +63,3 @@ def _taken_over(name: str, function: str) -> Member:
     shown = signatures.of_function(found.module, node, name, method=True)
     summary = inspect.cleandoc(ast.get_docstring(node) or "").partition("\n\n")[0]
     return Member(shown, f"{summary}\n\nAs ``numpy.{function}`` of the array.")
-
-
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "covector"

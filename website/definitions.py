@@ -144,5 +144,10 @@ def _origin(module: str) -> str:
     return spec.origin
 
 
+def is_ours(cls: type) -> bool:
+    """Whether covector defines the class."""
+    return _is_ours(cls.__module__)
+
+
 def _is_ours(module: str | None) -> bool:
     return str(module).partition(".")[0] == "covector"

@@ -134,7 +134,8 @@ def linker(entry: Entry, signature: str) -> docstrings.Code:
 
 
 def _sentence(comment: str) -> str:
-    return comment and comment[0].upper() + comment[1:].removesuffix(".") + "."
+    ending = "" if comment.endswith((".", "…")) else "."
+    return comment and comment[0].upper() + comment[1:] + ending
 
 
 def _docstring(thing: Any) -> str:

@@ -7,7 +7,7 @@ import ast
 import inspect
 from typing import Any
 
-from website.definitions import Definition, definition
+from website.definitions import Definition, definition, is_ours
 
 #: a signature that is longer has one parameter per line
 MOST_COLUMNS = 72
@@ -42,11 +42,16 @@ def of_function(module: str, node: Function, name: str, *, method: bool = False)
 
 def of_class(node: ast.ClassDef, name: str, value: Any) -> str | None:
     """How instances are made, if the source says it."""
-    for item in node.body:
-        if isinstance(item, ast.FunctionDef) and item.name in ("__init__", "__new__"):
-            return _joined(name, _parameters(item.args)[1:], "")
-    if any("dataclass" in d or d == "operation" for d in _decorators(node)):
+    if issubclass(value, BaseException):
+        return None
+    kinds = [*_decorators(node), *map(ast.unparse, node.bases)]
+    if any("dataclass" in k or k in ("operation", "NamedTuple") for k in kinds):
         return _joined(name, _fields(node, value), "")
+    for base in value.__mro__:
+        found = definition(base.__module__, base.__name__) if is_ours(base) else None
+        for item in getattr(found and found.statement, "body", ()):
+            if getattr(item, "name", None) in ("__init__", "__new__"):
+                return _joined(name, _parameters(item.args)[1:], "")
     return None
 
 
