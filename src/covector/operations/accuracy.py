@@ -1,6 +1,7 @@
-"""The accuracy requested of a function, where the hardware offers a choice.
+"""Functions that are computed in several ways.
 
-Only some accelerators do; elsewhere, and on CPUs, there is one implementation.
+Some accelerators offer a choice of accuracies. CPUs have one, and compute some
+functions of large arrays in 64 bits.
 """
 
 import enum
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from covector.core import dtypes
 from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import SettingError
@@ -16,6 +18,11 @@ from covector.operations.families import Elementwise
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
+
+
+#: elements from which some hundreds of calls pay for a longer compilation
+_MANY = 4096
+_UP_TO_32_BITS = frozenset({dtypes.float32, dtypes.bfloat16, dtypes.float16})
 
 
 class AccuracyMode(enum.Enum):
@@ -83,3 +90,21 @@ class HasAccuracy(Elementwise):
             mode, bounds = "HIGHEST", ""
         mode = f"mode = #stablehlo.result_accuracy_mode<{mode}>"
         return {"result_accuracy": f"#stablehlo.result_accuracy<{bounds}{mode}>"}
+
+
+class ByVectors(Elementwise):
+    """One that the CPU computes in 64 bits for large arrays of float32 or less."""
+
+    #: the function of ``single_precision_on_cpu``
+    on_cpu: str = ""
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        (out,) = ctx.out_types
+        many = type(out.size) is not int or out.size >= _MANY
+        if not many or ctx.platform != "cpu" or out.dtype not in _UP_TO_32_BITS:
+            return super().lower(ctx, *operands)
+        # Many programs have none of them.
+        from covector.operations import single_precision_on_cpu  # noqa: PLC0415
+
+        fun = getattr(single_precision_on_cpu, self.on_cpu)
+        return single_precision_on_cpu.call(ctx, fun, *operands)

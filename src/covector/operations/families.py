@@ -2,7 +2,6 @@
 
     Elementwise     each element of the result depends on that element of each operand;
                     operands have one shape, or are scalars, broadcast to it
-    ByVectors       one that the CPU computes in 64 bits for large arrays
     Bilinear        a product: linear in each of two operands
 
 An elementwise operation names its StableHLO operation and its NumPy function, and gives
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 _NARROW = frozenset({*dtypes.NARROW_FLOATS, dtypes.bfloat16, dtypes.float16})
-
-
-#: elements from which some hundreds of calls pay for a longer compilation
-_MANY = 4096
-_UP_TO_32_BITS = frozenset({dtypes.float32, dtypes.bfloat16, dtypes.float16})
 
 
 class Elementwise(Primitive):
@@ -86,24 +80,6 @@ class Elementwise(Primitive):
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.op(self.hlo, broadcast_operands(ctx, operands))
-
-
-class ByVectors(Elementwise):
-    """One that the CPU computes in 64 bits for large arrays of float32 or less."""
-
-    #: the function of ``single_precision_on_cpu``
-    on_cpu: str = ""
-
-    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        (out,) = ctx.out_types
-        many = type(out.size) is not int or out.size >= _MANY
-        if not many or ctx.platform != "cpu" or out.dtype not in _UP_TO_32_BITS:
-            return super().lower(ctx, *operands)
-        # Many programs have none of them.
-        from covector.operations import single_precision_on_cpu  # noqa: PLC0415
-
-        fun = getattr(single_precision_on_cpu, self.on_cpu)
-        return single_precision_on_cpu.call(ctx, fun, *operands)
 
 
 class Bilinear(Primitive):

@@ -12,12 +12,13 @@ from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
 from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.accuracy import ByVectors
 from covector.operations.arithmetic import mul, neg, sub
 from covector.operations.bitwise import and_, or_, shift_right_logical
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, gt, lt
 from covector.operations.complex import real
-from covector.operations.families import ByVectors, Elementwise
+from covector.operations.families import Elementwise
 from covector.operations.logarithms import log
 from covector.operations.partials import WithPartials
 from covector.operations.selection import where

@@ -12,7 +12,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.accuracy import HasAccuracy
+from covector.operations.accuracy import ByVectors, HasAccuracy
 from covector.operations.arithmetic import div, mul, neg
 from covector.operations.complex import complex_, imag, real
 from covector.operations.complex_functions import (
@@ -26,7 +26,7 @@ from covector.operations.complex_functions import (
     quotient_of_hyperbolic,
     turned,
 )
-from covector.operations.families import ByVectors, widened
+from covector.operations.families import widened
 from covector.operations.magnitude import abs_
 from covector.operations.partials import WithPartials
 from covector.operations.roots import rsqrt
