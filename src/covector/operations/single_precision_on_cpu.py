@@ -132,16 +132,15 @@ def _turned(sine: Value, cosine: Value, turns: Value) -> Value:
     return where(_bit(turns, 2), neg(value), value)
 
 
-def _odd(f: Callable[[Value], Value], x: Value) -> list[Value]:
-    """An odd function, of |x| and with the sign of x."""
-    wide = convert(x, dtypes.float64)
-    value = f(abs_(wide))
-    return [convert(where(sign_bit(wide), neg(value), value), x.type.dtype)]
+def _with_sign(value: Value, wide: Value) -> Value:
+    return where(sign_bit(wide), neg(value), value)
 
 
 def sine(x: Value) -> list[Value]:
     """Sine of an angle of any size."""
-    return _odd(lambda size: _turned(*_circular(size)), x)
+    wide = convert(x, dtypes.float64)
+    value = _turned(*_circular(abs_(wide)))
+    return [convert(_with_sign(value, wide), x.type.dtype)]
 
 
 def cosine(x: Value) -> list[Value]:
@@ -150,15 +149,14 @@ def cosine(x: Value) -> list[Value]:
     return [convert(_turned(s, c, turns + 1), x.type.dtype)]
 
 
-def _tangent(size: Value) -> Value:
-    s, c, turns = _circular(size)
-    odd = _bit(turns, 1)
-    return where(odd, neg(c), s) / where(odd, s, c)
-
-
 def tangent(x: Value) -> list[Value]:
     """Tangent of an angle of any size."""
-    return _odd(_tangent, x)
+    wide = convert(x, dtypes.float64)
+    s, c, turns = _circular(abs_(wide))
+    odd = _bit(turns, 1)
+    # A quotient that is used twice would be a kernel of its own.
+    top = _with_sign(where(odd, neg(c), s), wide)
+    return [convert(top / where(odd, s, c), x.type.dtype)]
 
 
 # -- arctangents -----------------------------------------------------------------------
@@ -187,7 +185,9 @@ def _angle(opposite: Value, adjacent: Value) -> Value:
 
 def arctangent(x: Value) -> list[Value]:
     """The angle with tangent x, between −π/2 and π/2."""
-    return _odd(lambda size: _angle(size, scalar(1, dtypes.float64)), x)
+    wide = convert(x, dtypes.float64)
+    angle = _angle(abs_(wide), scalar(1, dtypes.float64))
+    return [convert(_with_sign(angle, wide), x.type.dtype)]
 
 
 def arctangent_of_point(y: Value, x: Value) -> list[Value]:
@@ -200,8 +200,7 @@ def arctangent_of_point(y: Value, x: Value) -> list[Value]:
     side = where(eq(opposite, zero), zero, one)
     angle = _angle(where(equal, side, opposite), where(equal, one, adjacent))
     angle = where(sign_bit(wide_x), math.pi - angle, angle)
-    angle = where(sign_bit(wide_y), neg(angle), angle)
-    return [convert(angle, y.type.dtype)]
+    return [convert(_with_sign(angle, wide_y), y.type.dtype)]
 
 
 # -- powers ----------------------------------------------------------------------------
