@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from covector import namespaces
 
@@ -56,7 +56,7 @@ def definition(module: str, name: str) -> Definition | None:
     statements = _statements(module)
     if name in statements:
         found = statements[name]
-        if isinstance(found, ast.Assign):
+        if isinstance(found, ast.Assign) or _is_final(found):
             return _renamed(module, found.value) or Definition(module, name, found)
         if not isinstance(found, ast.ImportFrom) or not _is_ours(found.module):
             return Definition(module, name, found)
@@ -65,7 +65,13 @@ def definition(module: str, name: str) -> Definition | None:
     return definition(home, name) if home else None
 
 
-def _renamed(module: str, given: ast.expr) -> Definition | None:
+def _is_final(statement: Statement) -> TypeGuard[ast.AnnAssign]:
+    """Whether it is ``name: Final = …``, which is how a name is renamed for editors."""
+    annotated = isinstance(statement, ast.AnnAssign)
+    return annotated and ast.unparse(statement.annotation) == "Final"
+
+
+def _renamed(module: str, given: ast.expr | None) -> Definition | None:
     """What ``given``, ``name`` or ``module.name``, is another name for."""
     if isinstance(given, ast.Name):
         return definition(module, given.id)
