@@ -17,11 +17,14 @@ from covector.compat.operation_primitives import (
     OperationPrimitive,
     has_primitive,
 )
+from covector.compat.operations import elementwise
 from covector.compat.programs import Literal, eval_jaxpr, make_jaxpr
 from covector.compat.views import closed_jaxpr
 from covector.core import primitive as core
 from covector.core.staging import stage
 from covector.errors import ArgumentError
+from covector.operations import transcendental
+from covector.operations.transcendental import Sin
 from tests.laws import arrays
 from tests.operations.cases import CASES
 
@@ -423,3 +426,11 @@ def test_collectives_know_the_sizes_of_their_axes_from_what_is_around():
 
     x = cnp.arange(4.0).reshape(2, 2)
     assert cv.vmap(f, axis_name="i")(x).tolist() == [[5.0, 1.0], [5.0, 1.0]]
+
+
+def test_an_operation_of_a_users_class_does_not_hide_the_one_it_is_made_from():
+    class OwnSine(Sin):
+        """As somebody's own rules make one."""
+
+    assert elementwise._is_operation(Sin, transcendental)
+    assert OwnSine.__bases__ == (Sin,)

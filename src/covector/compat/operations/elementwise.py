@@ -54,13 +54,18 @@ _OTHERWISE = {
 }
 
 
+def _is_family(x: type) -> bool:
+    """Whether operations of ours are of this class; one of a user's may be, too."""
+    return any([c.__module__.startswith("covector.") for c in x.__subclasses__()])
+
+
 def _is_operation(x: Any, room: ModuleType) -> bool:
     """Whether an attribute of a room is an operation of it, and no family of them."""
     return (
         isinstance(x, type)
         and issubclass(x, Primitive)
         and x.__module__ == room.__name__
-        and not x.__subclasses__()
+        and not _is_family(x)
         and not x.__name__.startswith("_")
     )
 
