@@ -153,7 +153,22 @@ class Methods:
 
     @property
     def at(self) -> "At":
-        """``x.at[index].set(values)`` and the like: a changed copy."""
+        """``x.at[index].set(values)`` and the like: a changed copy.
+
+        Arrays never change, so this is what ``x[index] = values`` is in NumPy. The
+        methods are ``set``, ``add``, ``subtract``, ``multiply``, ``divide``, ``power``,
+        ``min``, ``max``, ``apply`` with a function of the elements, and ``get``, which
+        only reads. Where an index occurs several times, ``add`` and the like count
+        each. Inside ``jit`` no copy is made if ``x`` is not used afterwards.
+
+        What lies outside the array is not changed, and is no error; ``mode="clip"``
+        changes the nearest element instead.
+
+        >>> import covector.numpy as cnp
+        >>> x = cnp.zeros(4)
+        >>> print(x.at[1].set(5.0), x.at[cnp.array([2, 2])].add(1.0))
+        [0. 5. 0. 0.] [0. 0. 2. 0.]
+        """
         return link.numpy.updating.at(self)
 
     conj: Final = cnp.conj
