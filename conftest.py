@@ -8,11 +8,6 @@ import os
 os.environ.setdefault("COVECTOR_NUM_CPU_DEVICES", "8")
 os.environ.setdefault("COVECTOR_TRACEBACK", "full")
 
-from covector.errors import CovectorError
-
-# Tests and examples compare the words of messages, not the lines they are laid out in.
-CovectorError.plain = True
-
 #: importing these makes ``jax`` covector, for the whole process
 collect_ignore = ["src/covector/compat/jax.py", "src/covector/compat/door"]
 

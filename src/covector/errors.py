@@ -118,9 +118,9 @@ _BRACKETS = re.compile(r"[(\[][^()\[\]]{,50}[)\]]")
 class CovectorError(Exception):
     """Base of every error that covector raises on purpose.
 
-    Its text is in lines of at most 100 characters. The first is the first sentence, or
-    as much of it as a line holds. The last one names the page about the error, where
-    there is one.
+    ``str`` gives the message as it was raised. Printed tracebacks show it in lines of
+    at most 100 characters. The first is the first sentence, or as much of it as a line
+    holds. The last one names the page about the error, where there is one.
 
     Args:
       args: the message, on one line, or in lines that are kept as they are.
@@ -130,8 +130,8 @@ class CovectorError(Exception):
 
     #: the page about errors of this class
     page: str | None = None
-    #: the message is shown as it was raised: tests compare its words
-    plain = False
+    #: whether ``str`` is the message as it was raised: not while it is printed
+    plain = True
 
     def __init__(self, *args: object, page: str | None = None, **named: "Any") -> None:
         super().__init__(*args, **named)

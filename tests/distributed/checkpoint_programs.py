@@ -13,9 +13,6 @@ from covector.experimental import checkpoint
 from covector.experimental.checkpoint import files, reading
 from covector.sharding import NamedSharding
 
-# The words of messages are compared, not the lines they are laid out in.
-CovectorError.plain = True
-
 VALUES = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 

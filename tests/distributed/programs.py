@@ -14,9 +14,6 @@ from covector.experimental import checkpoint
 from covector.experimental import multihost_utils as between
 from covector.sharding import NamedSharding
 
-# The words of messages are compared, not the lines they are laid out in.
-CovectorError.plain = True
-
 P = cv.P
 
 

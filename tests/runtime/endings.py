@@ -17,10 +17,7 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
-from covector.errors import CovectorError, DeviceError
-
-# The words of messages are compared, not the lines they are laid out in.
-CovectorError.plain = True
+from covector.errors import DeviceError
 
 #: seconds after which a child is taken to hang, also on a busy machine
 _PATIENCE = 120

@@ -21,10 +21,7 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
-from covector.errors import CovectorError, DeviceError, DistributedError
-
-# The words of messages are compared, not the lines they are laid out in.
-CovectorError.plain = True
+from covector.errors import DeviceError, DistributedError
 
 _THREADS = 8
 #: seconds after which a child is taken to hang

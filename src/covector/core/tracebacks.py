@@ -87,6 +87,16 @@ def _everything() -> bool:
     return options.current().traceback == "full"
 
 
+@contextlib.contextmanager
+def _in_lines() -> Generator[None]:
+    """While the block runs, messages are in lines, unless all is shown as it is."""
+    before, CovectorError.plain = CovectorError.plain, _everything()
+    try:
+        yield
+    finally:
+        CovectorError.plain = before
+
+
 def _hint(hidden: int, way: str) -> str:
     return f"({how_many(hidden, 'frame')} inside covector hidden; {way})"
 
@@ -107,7 +117,8 @@ def as_shown(error: BaseException | None, way: str = _BY_OPTION) -> Generator[No
         if error is not None and hidden:
             notes = [*getattr(error, "__notes__", ()), _hint(hidden, way)]
             _set(error, "__notes__", notes)
-        yield
+        with _in_lines():
+            yield
     finally:
         for e, values in attributes:
             for name, value in values.items():
@@ -182,7 +193,8 @@ def _filtered(initialize: Callable[..., None]) -> Callable[..., None]:
         with contextlib.suppress(Exception):
             if not _everything():
                 shown = cut(exc_traceback)
-        initialize(self, exc_type, exc_value, shown.traceback, **kwargs)
+        with _in_lines():
+            initialize(self, exc_type, exc_value, shown.traceback, **kwargs)
         self.covector_cut = shown
         # Those that led to it are made in there; the first one is complete at the end.
         if kwargs.get("_seen") is None:

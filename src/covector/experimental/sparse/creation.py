@@ -233,6 +233,6 @@ def random_bcoo(
 
     indices = over_batch(choose, n_batch, keys)
     data_shape = (*batch, count, *lengths[end:])
-    data = generator(of_data, shape=data_shape, dtype=dtypes.as_dtype(dtype), **kwds)
+    data = generator(of_data, shape=data_shape, dtype=dtype, **kwds)
     made = BCOO((data, indices), shape=lengths, unique_indices=unique_indices)
     return bcoo_sort_indices(made) if sorted_indices else made
