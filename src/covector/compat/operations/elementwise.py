@@ -34,17 +34,8 @@ from covector.operations.casting import (
 
 _ROOMS = (
     *[arithmetic, bessel, bitwise, comparison, complex, extrema, gamma],
-    *[
-        incomplete_beta,
-        logarithms,
-        magnitude,
-        powers,
-        roots,
-        rounding,
-        selection,
-        special,
-    ],
-    transcendental,
+    *[incomplete_beta, logarithms, magnitude, powers, roots, rounding],
+    *[selection, special, transcendental],
 )
 #: those with a spelling of their own, and those that the field has not (``ours.py``)
 _OTHERWISE = {
