@@ -34,11 +34,12 @@ def named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
     axes = current.trace.axes
     for name in names:
         if name not in axes:
-            known = ", ".join(map(repr, axes)) or "none"
+            known = ", ".join(map(repr, axes))
+            here = f"the named axes here are {known}" if axes else "no axis is named here"
             raise AxisError(
-                f"{who} over the axis {name!r}, but the named axes here are "
-                f"{known}.{did_you_mean(name, axes)} An axis gets its name from "
-                "vmap(..., axis_name=...), or from the mesh of a shard_map."
+                f"{who} over the axis {name!r}, but {here}.{did_you_mean(name, axes)} "
+                "An axis gets its name from vmap(..., axis_name=...), or from the mesh "
+                "of a shard_map."
             )
     return tuple(names)
 
