@@ -29,6 +29,7 @@ def environment(devices: int = 1, **variables: str) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "COVECTOR_NUM_CPU_DEVICES": str(devices),
         "COVECTOR_PLATFORMS": "cpu",
+        "COVECTOR_TRACEBACK": "full",  # with it messages are as they were raised
         **variables,
     }
 

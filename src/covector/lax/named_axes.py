@@ -35,7 +35,8 @@ def named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
     for name in names:
         if name not in axes:
             known = ", ".join(map(repr, axes))
-            here = f"the named axes here are {known}" if axes else "no axis is named here"
+            axes_here = f"the named axes here are {known}"
+            here = axes_here if axes else "no axis is named here"
             raise AxisError(
                 f"{who} over the axis {name!r}, but {here}.{did_you_mean(name, axes)} "
                 "An axis gets its name from vmap(..., axis_name=...), or from the mesh "
