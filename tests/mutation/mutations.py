@@ -373,16 +373,22 @@ MUTATIONS: list[Mutation] = [
         "programs/jit/jit.py",
         "tests/programs/jit/test_jit.py::test_a_warm_call_looks_at_the_options "
         "tests/programs/jit/test_jit.py::test_a_failure_of_a_warm_call_is_raised_once "
-        "tests/programs/jit/test_jit.py::test_disable_jit_runs_a_function_of_values",
+        "tests/programs/jit/test_jit.py::test_disable_jit_runs_a_function_of_values "
+        "tests/programs/jit/test_arguments.py",
         (
             "the fast path does not look at the options",
-            "                    or options.current() is not last_options\n",
-            "",
+            "            if key != last_key:",
+            "            if (*key[:3], key[4:]) != (last_key and (*last_key[:3], last_key[4:])):",
         ),
         (
             "the fast path does not look at the types",
-            "                    types != last_types\n                    or in_tree",
-            "                    in_tree",
+            "            if key != last_key:",
+            "            if key[:2] != (last_key and last_key[:2]):",
+        ),
+        (
+            "the fast path does not look at the form of a call",
+            "        form: Any = bool(kwargs)\n        given",
+            "        form: Any = False\n        given",
         ),
         (
             "disable_jit compiles",
