@@ -220,7 +220,7 @@ def test_density_estimates_are_those_of_scipy():
         np.testing.assert_allclose(numbers.integrate_box_1d(-1, 0.5), wanted)
         jitted = cv.jit(lambda kde, at: kde.pdf(at))(mine, at)
         np.testing.assert_allclose(jitted, mine(at))
-    drawn = numbers.resample(random.key(0), (2000,))
+        drawn = numbers.resample(random.key(0), (2000,))
     assert drawn.shape == (1, 2000)
     assert float(drawn.mean()) == pytest.approx(points[0].mean(), abs=0.1)
 
