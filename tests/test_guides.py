@@ -13,6 +13,8 @@ DOCS = ROOT / "docs"
 #: these name what JAX has
 OF_JAX = {"differences-from-jax.md", "programs-as-data.md", "run-your-jax-program.md"}
 PAGES = sorted(page for page in DOCS.rglob("*.md") if page.name not in OF_JAX)
+#: importing it makes ``jax`` covector, for the whole process
+CHANGING_THE_PROCESS = {"covector.compat.jax"}
 #: the names by which pages know modules
 MODULES = {"covector": "", "cv": "", "cnp": "numpy.", "lax": "lax.", "nn": "nn."}
 NAMED = re.compile(rf"(?<![\w./])({'|'.join(MODULES)})\.([A-Za-z_][\w.]*\w)")
@@ -28,8 +30,11 @@ def exists(name: str) -> bool:
     found = covector
     for i, part in enumerate(parts := name.split(".")):
         if not hasattr(found, part):
+            module = ".".join(["covector", *parts[: i + 1]])
+            if module in CHANGING_THE_PROCESS:
+                return True
             try:
-                import_module(".".join(["covector", *parts[: i + 1]]))
+                import_module(module)
             except ImportError:
                 return False
         found = getattr(found, part)

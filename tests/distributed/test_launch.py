@@ -76,6 +76,8 @@ def test_a_pipe_that_is_closed_early_ends_all_in_silence(tmp_path):
     assert started.returncode == 141
 
 
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_while_processes_are_started_ends_those_begun(
     monkeypatch, capsys, tmp_path
 ):

@@ -64,9 +64,7 @@ def _gather(values: list[np.ndarray], source: int | None = None) -> list[np.ndar
     per_process = NamedSharding(_mesh(), PartitionSpec(PROCESSES))
     rank, count = client.process_index(), client.process_count()
     stacked = [
-        make_array_from_callback(
-            (count, *x.shape), per_process, lambda _, x=x: x[None], x.dtype
-        )
+        make_array_from_callback((count, *x.shape), per_process, lambda _, x=x: x[None])
         for x in values
     ]
     assert rank < count, "a process has devices"
