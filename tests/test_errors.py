@@ -11,6 +11,7 @@ import itertools
 import pickle
 import re
 import threading
+from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
@@ -653,7 +654,7 @@ def test_classes_have_the_names_of_jax_too():
 @pytest.fixture
 def laid_out(monkeypatch):
     """As users see messages, and not on one line."""
-    monkeypatch.setattr(errors.CovectorError, "plain", False)
+    monkeypatch.setattr(errors, "in_lines", ContextVar("in_lines", default=True))
 
 
 def test_the_first_line_of_a_message_is_its_first_sentence(laid_out):
@@ -661,7 +662,21 @@ def test_the_first_line_of_a_message_is_its_first_sentence(laid_out):
     assert str(errors.TypeMismatch(short)) == short
     error = errors.TypeMismatch(f"add got f32[3], f32[4]. {'Reshape it. ' * 9}")
     assert str(error).splitlines()[0] == "add got f32[3], f32[4]."
-    assert errors.words_of(error) == error.args[0]
+
+
+def test_the_text_of_an_error_is_as_it_was_raised_while_another_thread_prints():
+    error = errors.TypeMismatch(f"add got f32[3], f32[4]. {'Reshape it. ' * 9}")
+    assert str(error) == error.args[0]
+    texts = []
+    printing = errors.in_lines.set(True)
+    try:
+        assert str(error) != error.args[0]
+        thread = threading.Thread(target=lambda: texts.append(str(error)))
+        thread.start()
+        thread.join()
+    finally:
+        errors.in_lines.reset(printing)
+    assert texts == [error.args[0]]
 
 
 def test_a_long_first_sentence_is_broken_at_a_comma(laid_out):

@@ -59,6 +59,7 @@ say who, what was wanted, what came (types written like ``f32[4]``), and the way
 
 import re
 import textwrap
+from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,8 @@ def if_of_arrays(x: object) -> str:
 
 #: columns of a line of a message
 WIDTH = 100
+#: whether ``str`` of an error gives lines: while it is printed
+in_lines: "ContextVar[bool]" = ContextVar("in_lines", default=False)
 
 # Ends of sentences, and the commas and colons where a long one is best broken.
 _SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z`'\"(])")
@@ -130,8 +133,6 @@ class CovectorError(Exception):
 
     #: the page about errors of this class
     page: str | None = None
-    #: whether ``str`` is the message as it was raised: not while it is printed
-    plain = True
 
     def __init__(self, *args: object, page: str | None = None, **named: "Any") -> None:
         super().__init__(*args, **named)
@@ -140,17 +141,12 @@ class CovectorError(Exception):
 
     def __str__(self) -> str:
         text = super().__str__()
-        if self.plain:
+        if not in_lines.get():
             return text
         lines = [line for given in text.split("\n") for line in _in_lines(given)]
         if self.page is not None:
             lines.append(f"More: covector help {self.page}")
         return "\n".join(lines)
-
-
-def words_of(error: BaseException) -> str:
-    """The message of an exception, for a message around it."""
-    return Exception.__str__(error) if isinstance(error, CovectorError) else str(error)
 
 
 def _in_lines(text: str) -> list[str]:

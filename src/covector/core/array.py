@@ -305,6 +305,10 @@ class ConcreteArray(Exported):
         return self.copy()
 
 
+#: what Python's own messages call it
+ConcreteArray.__name__ = "Array"
+
+
 def _check_move(type: ArrayType, target: object) -> None:
     """Raise where an array is not to be copied to other devices without being asked."""
     way_out = f"Move it there: covector.device_put(x, device), to {target}."
@@ -322,10 +326,6 @@ def from_host(values: np.ndarray, weak: bool = False) -> ConcreteArray:
     if values.dtype is not type_.dtype:
         values = with_dtype(values, type_.storage)
     return ConcreteArray(type_, values)
-
-
-#: what Python's own messages call it
-ConcreteArray.__name__ = "Array"
 
 
 def from_buffer(buffer: Any) -> ConcreteArray:

@@ -12,7 +12,7 @@ from outside is either a literal or has become a leading input.
 """
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -217,10 +217,15 @@ def needed_equations(
         if e.op.pure and wanted.isdisjoint(e.outputs):
             continue
         wanted.update([a for a in e.inputs if type(a) is Var and a not in given])
-        outs = [Var(v.type) if v in given else v for v in e.outputs]
         again = not given.isdisjoint(e.outputs)
-        kept.append(Equation(e.op, e.inputs, outs, e.line) if again else e)
+        kept.append(_with_new_results(e, given) if again else e)
     return kept[::-1]
+
+
+def _with_new_results(e: Equation, known: Set[Var]) -> Equation:
+    """The equation with other variables in place of the known ones."""
+    outs = [Var(v.type) if v in known else v for v in e.outputs]
+    return Equation(e.op, e.inputs, outs, e.line)
 
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:

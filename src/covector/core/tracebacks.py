@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from covector import options
 from covector.core.source import is_internal
-from covector.errors import CovectorError, how_many
+from covector.errors import CovectorError, how_many, in_lines
 
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 #: what is installed beside the standard library, in its folder
@@ -90,11 +90,11 @@ def _everything() -> bool:
 @contextlib.contextmanager
 def _in_lines() -> Generator[None]:
     """While the block runs, messages are in lines, unless all is shown as it is."""
-    before, CovectorError.plain = CovectorError.plain, _everything()
+    before = in_lines.set(not _everything())
     try:
         yield
     finally:
-        CovectorError.plain = before
+        in_lines.reset(before)
 
 
 def _hint(hidden: int, way: str) -> str:

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from covector.errors import (
     DistributedError,
     PeerLost,
-    words_of,
 )
 
 #: between attempts to reach the coordinator
@@ -77,9 +76,7 @@ def accept_all(mine: Hello, at: Address, seconds: float) -> dict[int, socket.soc
             _wait_for_all(listener, mine, here, time.monotonic() + seconds)
         except (DistributedError, KeyboardInterrupt) as error:
             for connection in here.values():
-                _send(
-                    connection, error=words_of(error), lost=isinstance(error, PeerLost)
-                )
+                _send(connection, error=str(error), lost=isinstance(error, PeerLost))
                 connection.close()
             raise
     return here
@@ -193,7 +190,7 @@ def resolve(mine: Hello, at: Address, seconds: float) -> None:
             try:
                 socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM)
             except OSError as error:
-                problem[0] = words_of(error)
+                problem[0] = str(error)
                 time.sleep(_PAUSE)
             else:
                 known.set()

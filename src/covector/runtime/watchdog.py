@@ -31,7 +31,6 @@ from typing import Any, NoReturn
 from covector.errors import (
     PeerLost,
     ProgramMismatch,
-    words_of,
 )
 from covector.runtime.heartbeat import Heartbeat, Running, where
 from covector.runtime.membership import Membership
@@ -95,7 +94,7 @@ class Watchdog(threading.Thread):
                 self._send_heartbeat()
                 self._read_heartbeats()
             except PeerLost as error:
-                self._mark_lost(0, words_of(error))
+                self._mark_lost(0, str(error))
             self._judge()
             self._listen()
 

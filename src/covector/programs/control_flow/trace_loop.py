@@ -20,7 +20,6 @@ from covector.errors import (
     TreeMismatch,
     TypeMismatch,
     TypePromotionError,
-    words_of,
 )
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
@@ -112,7 +111,7 @@ def _join(jaxpr: Jaxpr, k: int, now: ArrayType, carry: Carry) -> ArrayType:
         try:
             return joined_type([now, back])
         except TypePromotionError as error:
-            reason = words_of(error)
+            reason = str(error)
     raise TypeMismatch(
         f"{carry.who}: the carry{carry.path(k)} starts as {carry.types[k]} but comes "
         f"back from a step as {back}{made_at(jaxpr, atom)}. {reason}",

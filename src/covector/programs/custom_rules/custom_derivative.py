@@ -42,7 +42,6 @@ from covector.errors import (
     TreeMismatch,
     TypeMismatch,
     how_many,
-    words_of,
 )
 from covector.programs.custom_rules.captured_tracers import (
     SubstitutionTrace,
@@ -253,7 +252,7 @@ def _operands(leaves: Sequence[Any], who: str) -> list[Array]:
         return arrays(leaves, who)
     except DTypeError as error:
         raise DTypeError(
-            f"{words_of(error)} If it is not to be differentiated, name the argument "
+            f"{error!s} If it is not to be differentiated, name the argument "
             "in nondiff_argnums or nondiff_argnames."
         ) from None
 

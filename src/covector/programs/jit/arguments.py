@@ -150,27 +150,6 @@ def _call_layout(
     )
 
 
-def check_statics(statics: tuple[Any, ...], who: str, fun: Any) -> None:
-    """Raise where a static argument is traced or cannot be looked up."""
-    for key, _, value in statics:
-        if isinstance(value, Tracer):
-            raise StaticArgumentError(
-                f"{who}: the static argument {_name(fun, key)} must be known, but it "
-                f"is a traced {value.type}. {value.origin()} Make it static there as "
-                "well, or do not make it static here."
-            )
-        try:
-            hash(value)
-        except TypeError:
-            shown = value.type if isinstance(value, ConcreteArray) else repr(value)
-            raise StaticArgumentError(
-                f"{who}: the static argument {_name(fun, key)} must be hashable, but "
-                f"got {shown} of type {type(value).__name__}. The compiled program is "
-                "found by its value. Use a tuple for a list, a frozen "
-                "dataclass for a mapping; or do not make it static."
-            ) from None
-
-
 def _name(fun: Any, key: int | str) -> int | str:
     return (parameter(fun, key) or key) if isinstance(key, int) else key
 
@@ -186,12 +165,34 @@ class JitSpec(NamedTuple):
     shardings: Any = None
 
     def split_static(
+        self, args: Sequence[Any], kwargs: dict[str, Any], who: str, fun: Any
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
+        """Arguments without the static ones, and the static ones by index or name."""
+        split = self.split(args, kwargs)
+        for key, _, value in split[2]:
+            argument = f"{who}: the static argument {_name(fun, key)}"
+            if isinstance(value, Tracer):
+                raise StaticArgumentError(
+                    f"{argument} must be known, but it is a traced {value.type}. "
+                    f"{value.origin()} Make it static there as well, or do not make it "
+                    "static here."
+                )
+            try:
+                hash(value)
+            except TypeError:
+                shown = value.type if isinstance(value, ConcreteArray) else repr(value)
+                raise StaticArgumentError(
+                    f"{argument} must be hashable, but got {shown} of type "
+                    f"{type(value).__name__}. The compiled program is found by its "
+                    "value. Use a tuple for a list, a frozen dataclass for a mapping; "
+                    "or do not make it static."
+                ) from None
+        return split
+
+    def split(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
-        """Arguments without the static ones, and the static ones by index or name.
-
-        The latter are not looked at: ``check_statics`` says whether they may be static.
-        """
+        """``split_static``, whatever is given as static."""
         positions, names, static = _call_layout(self.static, len(args), tuple(kwargs))
         dynamic = tuple([args[i] for i in positions])
         named = {k: kwargs[k] for k in names} if names else {}

@@ -16,7 +16,7 @@ from covector.core.staging import Staged, StagedTracer, StagingTrace, stage
 from covector.core.trace import Trace, Tracer, current
 from covector.lowering.evaluate import base
 from covector.operations.placement import ShardingConstraint
-from covector.programs.jit.arguments import JitSpec, check_statics
+from covector.programs.jit.arguments import JitSpec
 from covector.programs.jit.jit import PjitFunction
 from covector.programs.jit.stages import struct
 from covector.programs.jit.threading import stage_on_values
@@ -146,8 +146,7 @@ def staged_function(
     spec = JitSpec(argument_numbers(who, "static_argnums", static_argnums))
 
     def traced(*args: Any, **kwargs: Any) -> tuple[Staged, PyTreeDef]:
-        dynamic, named, statics = spec.split_static(args, kwargs)
-        check_statics(statics, who, fun)
+        dynamic, named, statics = spec.split_static(args, kwargs, who, fun)
         filled = spec.with_statics(fun, statics)
         before = current.trace
         current.trace = _AxisTrace(before, dict(axis_env or ()))

@@ -50,7 +50,6 @@ from covector.programs.jit.arguments import (
     Signature,
     as_argument,
     check_disjoint,
-    check_statics,
     complete_argnums,
 )
 from covector.programs.jit.fingerprint import fingerprint_of
@@ -144,7 +143,7 @@ class PjitFunction(Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any]:
         """What is traced of the arguments, and the form of the call."""
-        args, kwargs, statics = self.spec.split_static(args, kwargs)
+        args, kwargs, statics = self.spec.split(args, kwargs)
         # An object may have changed since it was looked up, and its hash with it.
         form = bool(kwargs), hash(statics), statics
         return ((args, kwargs) if kwargs else args), form
@@ -270,8 +269,8 @@ class PjitFunction(Generic[P, R]):
         """The flat arguments of a call, and its static ones separately."""
         statics: tuple[Any, ...] = ()
         if not self._simple:
-            args, kwargs, statics = self.spec.split_static(args, kwargs)
-            check_statics(statics, self.who, self.fun)
+            split = self.spec.split_static(args, kwargs, self.who, self.fun)
+            args, kwargs, statics = split
         leaves, in_tree = tree.flatten((args, kwargs))
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Array):

@@ -27,7 +27,6 @@ from covector.errors import (
     DeviceError,
     DeviceMismatch,
     ShardingError,
-    words_of,
 )
 from covector.lowering.placement import Meshes, MeshPlacement, Placement, on_mesh
 from covector.operations.placement import ShardingConstraint
@@ -256,5 +255,5 @@ def _checked(
                 sharding.shard_shape(types[i].shape)
             except ShardingError as error:
                 what = f"{who} of {name(i)}"
-                raise ShardingError(f"{what}: {words_of(error)}") from None
+                raise ShardingError(f"{what}: {error!s}") from None
     return tuple(found)

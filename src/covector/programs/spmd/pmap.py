@@ -35,7 +35,6 @@ from covector.operations.transposing import Reshape
 from covector.programs.jit.arguments import (
     JitSpec,
     check_disjoint,
-    check_statics,
     complete_argnums,
     in_call,
 )
@@ -240,8 +239,8 @@ class Mapped:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[FlatFunction, list[Any], list[int | None], int]:
         """The flat function and its arguments, their mapped axes, and the size."""
-        args, kwargs, statics = self.spec.split_static(args, kwargs)
-        check_statics(statics, self.who, self.fun)
+        split = self.spec.split_static(args, kwargs, self.who, self.fun)
+        args, kwargs, statics = split
         fun = self.spec.with_statics(self.fun, statics)
         leaves, in_tree = tree.flatten((args, kwargs))
         leaves = arrays(leaves, self.who)

@@ -25,7 +25,6 @@ from covector.errors import (
     ShardingError,
     did_you_mean,
     how_many,
-    words_of,
 )
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.spmd.manual import ManualAxes, local_type, surrounding
@@ -247,14 +246,14 @@ class ShardMapped:
             NamedSharding(manual.mesh, spec).shard_shape(type.shape)
         except ShardingError as error:
             what = f"{where}, of type {type}"
-            raise ShardingError(f"{what}: {words_of(error)}") from None
+            raise ShardingError(f"{what}: {error!s}") from None
 
     def _check_names(self, spec: Any, manual: ManualAxes, where: str) -> None:
         """Raise where a spec names axes that are not mapped here."""
         try:
             NamedSharding(manual.mesh, spec)
         except ShardingError as error:
-            raise ShardingError(f"{where}: {words_of(error)}") from None
+            raise ShardingError(f"{where}: {error!s}") from None
         free = [n for n in spec.names() if n not in manual.axes]
         if free:
             raise ShardingError(
