@@ -147,9 +147,9 @@ def test_a_loop_over_equations_says_what_becomes_of_their_lines():
         running.equation = before
 
 
-def test_without_a_scope_a_transposed_line_is_the_same():
+def test_a_transposed_line_says_so_in_its_scope():
     line = user_line()
-    assert line.transposed() is line
+    assert line.transposed().scope == "transpose()"
     named = line._replace(scope="a/b")
     assert named.transposed().scope == "transpose(a/b)"
     assert named.transposed()[:2] == line[:2]

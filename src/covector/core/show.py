@@ -121,10 +121,10 @@ def _origin(line: "Line | None") -> str:
 def _names(jaxpr: "Jaxpr") -> dict[int, str]:
     """Letters, by identity, for the variables in the order of their definition."""
     variables = [*jaxpr.inputs, *[v for e in jaxpr.equations for v in e.outputs]]
-    return {id(v): _letters(i) for i, v in enumerate(variables)}
+    return {id(v): letters(i) for i, v in enumerate(variables)}
 
 
-def _letters(i: int) -> str:
+def letters(i: int) -> str:
     """Number 0 is a, 25 is z, 26 is aa."""
     text = ""
     while i >= 0:
@@ -142,9 +142,18 @@ def _atom(atom: Any, names: dict[int, str]) -> str:
     return str(atom)
 
 
+def operation_parts(op: "Primitive") -> tuple[str, str]:
+    """``reduce_sum`` and ``axes=(0,)``: the name of an operation and its parameters."""
+    return op.name, _parameters(op, _program_name)
+
+
 def _operation(op: "Primitive", name: Callable[[Any], str]) -> str:
-    shown = [f"{key}={_value(value, name)}" for key, value in _chosen(op)]
-    return f"{op.name}[{', '.join(shown)}]" if shown else op.name
+    shown = _parameters(op, name)
+    return f"{op.name}[{shown}]" if shown else op.name
+
+
+def _parameters(op: "Primitive", name: Callable[[Any], str]) -> str:
+    return ", ".join([f"{key}={_value(value, name)}" for key, value in _chosen(op)])
 
 
 def _chosen(op: "Primitive") -> list[tuple[str, Parameter]]:

@@ -74,8 +74,8 @@ class Line(NamedTuple):
         return self.code.co_firstlineno
 
     def transposed(self) -> "Line":
-        """This line, where it is run backwards."""
-        return self._replace(scope=f"transpose({self.scope})") if self.scope else self
+        """This line, where it is run backwards, which the scope tells."""
+        return _line((self.code, self.offset, f"transpose({self.scope})"))
 
     def __str__(self) -> str:
         return f"{self.file}:{self.number} ({short_name(self.function)})"

@@ -156,6 +156,11 @@ class _OfTraced:
     _traced: Traced
 
     @property
+    def traced(self) -> Traced:
+        """The stage from which it was made."""
+        return self._traced
+
+    @property
     def in_tree(self) -> PyTreeDef:
         return self._traced.in_tree
 

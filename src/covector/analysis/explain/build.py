@@ -1,0 +1,177 @@
+"""From a traced program to the equations and values of an explanation.
+
+The walk over the program gives each equation, and what is around it. An equation of a
+program that is carried twice is two here: each run has values of its own.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from covector.analysis.explain.data import ProgramValue
+from covector.analysis.walk import Visit, visits
+from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.show import letters
+from covector.core.types import ArrayType
+from covector.programs.higher_order.regions import Kind
+
+#: the position at which arguments are born
+BEFORE = -1
+
+
+class _Value:
+    """A value while its uses are being collected."""
+
+    __slots__ = ("argument", "born", "dies", "made_by", "ties", "type", "used_by")
+
+    def __init__(self, type: Any, born: int, argument: str | None = None) -> None:
+        self.type = type
+        self.argument = argument
+        self.born = self.dies = born
+        self.made_by: int | None = None
+        self.used_by: list[int] = []
+        self.ties: list[int] = []
+
+
+class Operation(NamedTuple):
+    """An equation, and the numbers of all that belongs to it."""
+
+    visit: Visit
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    around: tuple[int, ...]
+
+    @property
+    def equation(self) -> Equation:
+        return self.visit.equation
+
+
+class Wiring(NamedTuple):
+    """A program at all depths, with a number for each equation and each value."""
+
+    operations: list[Operation]
+    values: list[ProgramValue]
+    #: for each output of the program its value; None for constants
+    results: list[int | None]
+
+
+class _Builder:
+    def __init__(self, jaxpr: Jaxpr, arguments: Sequence[str]) -> None:
+        self.jaxpr = jaxpr
+        self.operations: list[Operation] = []
+        self.values: list[_Value] = []
+        #: by depth, the numbers of the equations around, and the variables in scope
+        self.around: list[int] = []
+        self.scopes: list[dict[Var, int]] = [{}]
+        #: equations that carry programs, and the variables in them
+        self.carriers: dict[int, dict[Var, int]] = {}
+        #: the last equation inside of each of them
+        self.ends: dict[int, int] = {}
+        for v, argument in zip(jaxpr.inputs, arguments, strict=True):
+            self.scopes[0][v] = self.new(_Value(v.type, BEFORE, argument))
+
+    def new(self, value: _Value) -> int:
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def made(self, v: Var, by: int) -> int:
+        value = _Value(v.type, by)
+        value.made_by = by
+        return self.new(value)
+
+    def visit(self, visit: Visit) -> None:
+        """Number an equation; those around it were visited before."""
+        e, depth, number = visit.equation, len(visit.around), len(self.operations)
+        del self.around[depth:], self.scopes[depth + 1 :]
+        scope = self.scopes[depth]
+        inputs = tuple([scope[a] for a in e.inputs if type(a) is Var])
+        for i in dict.fromkeys(inputs):
+            self.values[i].used_by.append(number)
+            self.values[i].dies = number
+        for carrier in self.around:
+            self.ends[carrier] = number
+        outputs = tuple([self.made(v, number) for v in e.outputs])
+        scope.update(zip(e.outputs, outputs, strict=True))
+        around = tuple(self.around)
+        self.operations.append(Operation(visit, inputs, outputs, around))
+        if e.op.regions:
+            self.around.append(number)
+            self.scopes.append(self.enter(e, scope, number))
+
+    def enter(self, e: Equation, scope: dict[Var, int], number: int) -> dict[Var, int]:
+        """The inputs of the programs that an equation runs."""
+        inside: dict[Var, int] = {}
+        for region in e.op.regions:
+            if region.kind is Kind.RULE:
+                continue
+            for v, i in zip(region.jaxpr.inputs, region.operands, strict=True):
+                known = inside.get(v)
+                new = self.new(_Value(v.type, number)) if known is None else known
+                inside[v] = new
+                operand = None if i is None else e.inputs[i]
+                if type(operand) is Var:
+                    self.values[new].ties.append(scope[operand])
+        self.carriers[number], self.ends[number] = inside, number
+        return inside
+
+    def tie(self) -> None:
+        """Tie the results of what carries programs to what these give, and the inputs
+        of a loop to what the step before gives.
+        """
+        for number, inside in self.carriers.items():
+            operation, end = self.operations[number], self.ends[number]
+            for region in operation.equation.op.regions:
+                taken = dict(zip(region.operands, region.jaxpr.inputs, strict=True))
+                triples = zip(
+                    region.jaxpr.outputs, region.results, region.feeds, strict=True
+                )
+                for atom, result, operand in triples:
+                    given = inside.get(atom) if type(atom) is Var else None
+                    if given is None:
+                        continue
+                    self.values[given].dies = end
+                    if result is not None:
+                        self.tied(operation.outputs[result], given)
+                    if operand in taken:
+                        self.tied(inside[taken[operand]], given)
+
+    def tied(self, value: int, source: int) -> None:
+        ties = self.values[value].ties
+        if source not in ties:
+            ties.append(source)
+
+    def wiring(self) -> Wiring:
+        for visit in visits(self.jaxpr):
+            self.visit(visit)
+        self.tie()
+        outer = self.scopes[0]
+        found = [outer[a] if type(a) is Var else None for a in self.jaxpr.outputs]
+        for i in found:
+            if i is not None:
+                self.values[i].dies = len(self.operations)
+        values = list(map(self.value, range(len(self.values))))
+        return Wiring(self.operations, values, found)
+
+    def value(self, i: int) -> ProgramValue:
+        v = self.values[i]
+        return ProgramValue(
+            letters(i),
+            str(v.type),
+            byte_count(v.type),
+            v.made_by,
+            v.argument,
+            tuple(v.used_by),
+            v.born,
+            v.dies,
+            tuple(v.ties),
+        )
+
+
+def wire(jaxpr: Jaxpr, arguments: Sequence[str]) -> Wiring:
+    """Number the equations and values of a program; ``arguments`` names its inputs."""
+    return _Builder(jaxpr, arguments).wiring()
+
+
+def byte_count(type: Any) -> int:
+    """The memory of a value of this type; a reference is what it refers to."""
+    inner: ArrayType = getattr(type, "inner_aval", type)
+    return inner.size * inner.storage.itemsize

@@ -1,0 +1,97 @@
+"""From operations to the lines of the user's program, as a tree.
+
+A line that runs inside of a loop, a branch or a call stands below the line of that. A
+program that is written on the line of its call is no line below it.
+"""
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from covector.analysis.explain.build import Operation
+from covector.analysis.explain.data import LineKind
+from covector.core.jaxpr import Equation
+from covector.core.source import Line
+from covector.errors import short_name
+from covector.programs.higher_order.regions import Kind
+
+
+@dataclass
+class LineNode:
+    """A line while its operations are being collected."""
+
+    file: str
+    line: int
+    function: str
+    scope: str
+    parent: int | None
+    times: int
+    known: bool
+    kind: LineKind = "line"
+    equations: list[int] = field(default_factory=list)
+
+    @property
+    def source(self) -> str:
+        return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def where(self) -> tuple[str, int, str]:
+        return self.file, self.line, self.scope
+
+
+class LineTree:
+    """The lines, numbered in the order in which the program comes to them."""
+
+    def __init__(self) -> None:
+        self.nodes: list[LineNode] = []
+        #: for each operation its line
+        self.of_operation: list[int] = []
+        self._found: dict[tuple[int | None, str, int, str], int] = {}
+        self._places: dict[tuple[int, int, str], tuple[str, int, str, str]] = {}
+
+    def add(self, operations: Sequence[Operation]) -> "LineTree":
+        for number, operation in enumerate(operations):
+            i = self._line(operation, operations)
+            self.of_operation.append(i)
+            self.nodes[i].equations.append(number)
+        return self
+
+    def _line(self, operation: Operation, operations: Sequence[Operation]) -> int:
+        visit, parent = operation.visit, None
+        file, line, function, scope = self._place(visit.line)
+        if operation.around:
+            outer = operation.around[-1]
+            kind = _kind(operations[outer].equation)
+            parent = self.of_operation[outer]
+            around = self.nodes[parent]
+            if kind == "call" and around.where == (file, line, scope):
+                return parent
+            if around.kind == "line" or kind == "loop":
+                around.kind = kind
+        key = parent, file, line, scope
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = len(self.nodes)
+            times, known = visit.times, visit.known
+            self.nodes.append(
+                LineNode(file, line, function, scope, parent, times, known)
+            )
+        return found
+
+    def _place(self, line: Line | None) -> tuple[str, int, str, str]:
+        if line is None:
+            return "", 0, "", ""
+        # Code is equal, and has its hash, by all of its contents.
+        key = id(line.code), line.offset, line.scope
+        found = self._places.get(key)
+        if found is None:
+            name = short_name(line.function)
+            found = self._places[key] = line.file, line.number, name, line.scope
+        return found
+
+
+def _kind(e: Equation) -> LineKind:
+    kinds = {region.kind for region in e.op.regions}
+    if Kind.LOOP in kinds:
+        return "loop"
+    return "branch" if Kind.BRANCH in kinds else "call"

@@ -1,0 +1,85 @@
+"""What is being explained: a traced function, and what it was called with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from covector import tree
+from covector.core.flat import path_in_call, with_fixed
+from covector.core.jaxpr import Jaxpr
+from covector.core.trace import current
+from covector.errors import ArgumentError
+from covector.lowering.evaluate import base
+from covector.programs.jit.jit import PjitFunction, jit
+from covector.programs.jit.stages import Compiled, Lowered, Traced
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A traced function, its executable if there is one, and the arguments that it had.
+
+    ``fun`` takes the arguments that are traced, and knows their names; None where only
+    a stage of it is known.
+    """
+
+    fun: Any
+    traced: Traced
+    compiled: Compiled | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self.traced.jaxpr
+
+    @property
+    def argument_names(self) -> list[str]:
+        """The inputs of the program: what the function closes over, then the leaves of
+        its arguments, as ``params['w']``.
+        """
+        captured = len(self.traced.program.captured)
+        count = len(self.jaxpr.inputs) - captured
+        closed = [f"closed over {i}" for i in range(captured)]
+        return [*closed, *[self._argument(i) for i in range(count)]]
+
+    def _argument(self, i: int) -> str:
+        path = tree.leaf_path(self.traced.in_tree, i)
+        return path_in_call(path, self.fun).rpartition("argument ")[2]
+
+    @property
+    def result_names(self) -> list[str]:
+        """The outputs of the program: leaves of the result, then what references hold
+        in the end.
+        """
+        out_tree = self.traced.out_tree
+        count, leaves = len(self.jaxpr.outputs), out_tree.num_leaves
+        paths = [tree.keystr(tree.leaf_path(out_tree, i)) for i in range(leaves)]
+        held = [f"reference {i}" for i in range(count - leaves)]
+        return [*[f"result{path}" for path in paths], *held]
+
+
+def find_origin(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Origin:
+    """The traced function; one that was traced or compiled already is not again."""
+    if isinstance(fun, Traced | Lowered | Compiled):
+        return _of_stage(fun, args, kwargs)
+    if current.trace is not base:
+        raise ArgumentError(
+            "explain looks at a whole program, but it was called while another one is "
+            f"being traced ({current.trace.name or 'a transformation'}). Explain the "
+            "function that is transformed, from outside."
+        )
+    jitted: Callable[..., Any] = fun if isinstance(fun, PjitFunction) else jit(fun)
+    assert isinstance(jitted, PjitFunction), "made by jit"
+    traced = jitted.trace(*args, **kwargs)
+    statics = jitted.spec.split(args, kwargs)[2]
+    named = with_fixed(jitted.fun, {k: v for k, _, v in statics})
+    return Origin(named, traced, None, args, kwargs)
+
+
+def _of_stage(
+    stage: Traced | Lowered | Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Origin:
+    if isinstance(stage, Traced):
+        return Origin(None, stage, None, args, kwargs)
+    compiled = stage if isinstance(stage, Compiled) else None
+    return Origin(None, stage.traced, compiled, args, kwargs)
