@@ -338,6 +338,10 @@ class DeviceError(CovectorError, RuntimeError):
     """A platform or device is not there, or failed to compile or run a program."""
 
 
+class OverBudget(CovectorError, MemoryError):
+    """A compiled program needs more memory than it may take."""
+
+
 class DisallowedTransfer(DeviceError):
     """Values were to move between host and devices where a guard forbids it."""
 

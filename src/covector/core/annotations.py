@@ -47,6 +47,7 @@ __all__ = [
     "HostArray",
     "Index",
     "LinearMaps",
+    "MemorySize",
     "PyTree",
     "Shape",
     "ShapeLike",
@@ -119,6 +120,8 @@ Index: TypeAlias = (
 )
 #: the name of an axis of a mesh or of a vmap
 AxisName: TypeAlias = Hashable
+#: an amount of memory: bytes, or a number with a unit, as "1.5GB" (``core/byte_sizes``)
+MemorySize: TypeAlias = int | str
 
 # -- rules of operations ---------------------------------------------------------------
 

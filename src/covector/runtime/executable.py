@@ -14,7 +14,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from jaxlib import xla_client as xc
@@ -75,6 +75,21 @@ DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
         SMALL_LOOP_BYTES: 65_536,
     },
 }
+
+
+class MemoryUse(NamedTuple):
+    """Bytes that a compiled program holds on each device while it runs."""
+
+    arguments: int
+    results: int
+    temporaries: int
+    #: of the results, what lies in the memory of donated arguments
+    shared: int
+
+    @property
+    def peak(self) -> int:
+        """All of it together: temporaries are one block, as large as they ever get."""
+        return self.arguments + self.results + self.temporaries - self.shared
 
 
 class Executable:
@@ -160,6 +175,19 @@ class Executable:
     def memory_analysis(self) -> Any:
         """Sizes of arguments, outputs and temporaries, as ``…_size_in_bytes``."""
         return self._loaded.get_compiled_memory_stats()
+
+    def memory_use(self) -> MemoryUse:
+        """What it holds while it runs, as XLA planned it.
+
+        The peak that XLA tells of is not used: it leaves out what loops need.
+        """
+        found = self.memory_analysis()
+        return MemoryUse(
+            found.argument_size_in_bytes,
+            found.output_size_in_bytes,
+            found.temp_size_in_bytes,
+            found.alias_size_in_bytes,
+        )
 
     def serialize(self) -> bytes:
         """Bytes that ``load_executable`` turns back into this executable."""

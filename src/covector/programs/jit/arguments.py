@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector import tree
+from covector.core.annotations import MemorySize
 from covector.core.array import ConcreteArray
 from covector.core.convert import (
     PYTHON_NUMBERS,
@@ -163,6 +164,8 @@ class JitSpec(NamedTuple):
     keep_unused: bool = False
     compiler_options: tuple[tuple[str, Any], ...] = ()
     shardings: Any = None
+    #: bytes that the compiled program may need
+    memory_limit: int | None = None
 
     def split_static(
         self, args: Sequence[Any], kwargs: dict[str, Any], who: str, fun: Any
@@ -208,6 +211,15 @@ class JitSpec(NamedTuple):
         """``fun`` with its static arguments filled in."""
         return with_fixed(fun, {k: v for k, _, v in statics}) if statics else fun
 
+    def check_memory(self, compiled: Any, who: str) -> None:
+        """Raise where a compiled program needs more memory than it may."""
+        if self.memory_limit is not None:
+            from covector.programs.jit.memory_limit import (  # noqa: PLC0415  rare
+                check_memory,
+            )
+
+            check_memory(compiled, self.memory_limit, who)
+
     def donated_leaves(self, key: ProgramKey) -> tuple[bool, ...]:
         """For each leaf, whether its buffer may be reused for a result."""
         if not self.donated:
@@ -225,6 +237,15 @@ class JitSpec(NamedTuple):
                 for t in tree.leaves(part)
             ]
         )
+
+
+def as_bytes(given: MemorySize | None, who: str, option: str = "memory") -> int | None:
+    """The bytes that an option names, None where it is not given."""
+    if given is None:
+        return None
+    from covector.core.byte_sizes import byte_count  # noqa: PLC0415  rarely given
+
+    return byte_count(given, who, option)
 
 
 def in_call(keys: Keys, count: int) -> set[int | str]:

@@ -27,7 +27,7 @@ from typing import (
 )
 
 from covector import options, tree
-from covector.core.annotations import PyTree, Untyped
+from covector.core.annotations import MemorySize, PyTree, Untyped
 from covector.core.array_like import Array
 from covector.core.convert import as_array, operand_on
 from covector.core.flat import who_of
@@ -49,6 +49,7 @@ from covector.programs.jit.arguments import (
     ProgramKey,
     Signature,
     as_argument,
+    as_bytes,
     check_disjoint,
     complete_argnums,
 )
@@ -215,6 +216,8 @@ class PjitFunction(Generic[P, R]):
         name, keep_unused = self.__name__, self.spec.keep_unused
         lowered = program.lower(placement, name, self.who, keep_unused)
         made = lowered.compile(dict(self.spec.compiler_options))
+        if self.spec.memory_limit is not None:
+            self.spec.check_memory(made, self.who)
         return program.compiled.setdefault(placement, made)
 
     def _call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PyTree:
@@ -325,6 +328,7 @@ class JitOptions(TypedDict, total=False):
     device: Any
     backend: str | None
     compiler_options: dict[str, Any] | None
+    memory_limit: MemorySize | None
 
 
 @overload
@@ -350,6 +354,7 @@ def jit(
     device: Any = None,
     backend: str | None = None,
     compiler_options: dict[str, Any] | None = None,
+    memory_limit: MemorySize | None = None,
 ) -> Any:
     """``fun`` compiled: traced once for each signature of its arguments, then run by
     XLA.
@@ -372,6 +377,9 @@ def jit(
       device, backend: the device, or the platform by name, on whose first device all
         arguments are put and the function runs.
       compiler_options: XLA's debug options by name.
+      memory_limit: refuse to run a program that needs more memory than this for its
+        arguments, results and temporaries: a number of bytes, or such as ``"2GB"``.
+        A call inside of another program is a part of that, and is not asked.
 
     Raises:
       TypeMismatch: ``fun`` is no function, or a generator.
@@ -380,6 +388,7 @@ def jit(
       ShardingError: a sharding does not fit its array.
       DeviceMismatch: arguments are on different devices, or elsewhere than
         in_shardings says.
+      OverBudget: the compiled program needs more than ``memory_limit``.
 
     >>> import covector as cv
     >>> float(cv.jit(lambda x: x * 2)(3.0))
@@ -399,6 +408,7 @@ def jit(
             device=device,
             backend=backend,
             compiler_options=compiler_options,
+            memory_limit=memory_limit,
         )
     who = who_of("jit", fun)
     static = complete_argnums(fun, who, static_argnums, static_argnames)
@@ -406,5 +416,6 @@ def jit(
     check_disjoint(who, static, donated)
     chosen = tuple(sorted((compiler_options or {}).items()))
     shardings = requested_shardings(in_shardings, out_shardings, device, backend)
-    spec = JitSpec(static, donated, inline, keep_unused, chosen, shardings)
+    limit = as_bytes(memory_limit, who, "memory_limit")
+    spec = JitSpec(static, donated, inline, keep_unused, chosen, shardings, limit)
     return PjitFunction(fun, spec, who)

@@ -220,8 +220,11 @@ class Lowered(_OfTraced):
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
         """The executable; ``compiler_options`` are XLA's debug options by name."""
-        chosen = dict(self._traced.spec.compiler_options) | (compiler_options or {})
-        return Compiled(self._traced, self._lowered.compile(chosen))
+        spec = self._traced.spec
+        chosen = dict(spec.compiler_options) | (compiler_options or {})
+        made = self._lowered.compile(chosen)
+        spec.check_memory(made, self._traced.who)
+        return Compiled(self._traced, made)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

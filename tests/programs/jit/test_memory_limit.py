@@ -1,0 +1,54 @@
+"""``jit(f, memory_limit=)``: programs that need more are refused before they run."""
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import errors
+
+
+def outer_sum(x):
+    return cnp.sort(x[:, None] * x).sum(1)
+
+
+def double(x):
+    return x * 2
+
+
+def test_a_program_that_needs_more_than_its_memory_limit_does_not_run():
+    x = cnp.arange(256.0)
+    wanted = (
+        r"^jit of outer_sum \(test_memory_limit.py:\d+\) needs \d+ kB of memory "
+        r"\(1.03 kB of arguments, 1.03 kB of results and \d+ kB of temporaries\), but "
+        r"memory_limit is 100 kB. It has not run. To need less, donate arguments that "
+        r"results replace \(jit\(donate_argnums=\)\), compute again instead of keeping "
+        r"\(checkpoint\(f, memory=\), grad\(f, memory=\)\), run a batch in chunks "
+        r"\(vmap\(f, memory=\)\), or take a smaller batch.$"
+    )
+    limited = cv.jit(outer_sum, memory_limit="100kB")
+    for _ in range(2):
+        with pytest.raises(errors.OverBudget, match=wanted):
+            limited(x)
+    with pytest.raises(MemoryError, match="memory_limit is 100 kB"):
+        limited.lower(x).compile()
+    assert limited(x[:8]).shape == (8,)
+
+
+def test_a_program_within_its_memory_limit_runs():
+    x = cnp.arange(256.0)
+    limited = cv.jit(outer_sum, memory_limit="1MiB")
+    np.testing.assert_array_equal(limited(x), cv.jit(outer_sum)(x))
+
+
+def test_results_in_the_memory_of_donated_arguments_count_once():
+    x = cnp.arange(256.0)
+    donating = cv.jit(double, memory_limit=1100, donate_argnums=0)
+    assert donating(cnp.asarray(x.copy())).shape == (256,)
+    with pytest.raises(errors.OverBudget, match=r"memory_limit is 1.1 kB"):
+        cv.jit(double, memory_limit=1100)(x)
+
+
+def test_a_memory_limit_that_is_no_size_is_refused():
+    with pytest.raises(errors.ArgumentError, match=r"\): memory_limit is a positive"):
+        cv.jit(outer_sum, memory_limit="lots")
