@@ -14,7 +14,7 @@ from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import SettingError
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.families import Elementwise
+from covector.operations.families import TRANSCENDENTAL, Elementwise
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -64,6 +64,8 @@ Accuracy: TypeAlias = AccuracyMode | Tolerance | None
 class HasAccuracy(Elementwise):
     """A function with an ``accuracy``, for hardware with several implementations."""
 
+    each = TRANSCENDENTAL
+
     accuracy: Accuracy = None
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
@@ -94,6 +96,8 @@ class HasAccuracy(Elementwise):
 
 class ByVectors(Elementwise):
     """One that the CPU computes in 64 bits for large arrays of float32 or less."""
+
+    each = TRANSCENDENTAL
 
     #: the function of ``single_precision_on_cpu``
     on_cpu: str = ""

@@ -15,7 +15,7 @@ from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Val
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import iinfo
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Primitive, Work, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
@@ -85,6 +85,9 @@ class _Place(Primitive):
         (x,), (dim,) = args, dims
         axis = self.axis + (dim <= self.axis)
         return (type(self)(axis, self.index_dtype)(x),), (dim - (dim > axis),)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(flops=types[0].size - outs[0].size)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,) = ctx.in_types

@@ -10,7 +10,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value, Values
-from covector.core.primitive import Linear, Linearized, Operand
+from covector.core.primitive import Linear, Linearized, Operand, Work
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import broadcast_like, unbroadcast
 from covector.operations.families import Elementwise, broadcast_operands
@@ -115,6 +115,7 @@ class SumOfProducts(Elementwise):
     """a · b + c · d, the tangent of a product as one operation; linear in a and c."""
 
     linear_operands = ((0, 2),)
+    each = Work(flops=3)
 
     def on_host(
         self, a: HostArray, b: HostArray, c: HostArray, d: HostArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.array_like import Array
 from covector.core.effects import LASTS
-from covector.core.primitive import Linearized, ManyResults, Operand
+from covector.core.primitive import Linearized, ManyResults, Operand, costs_nothing
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
 
@@ -22,6 +22,8 @@ class OptimizationBarrier(ManyResults):
     What lies before it and what lies after are optimised apart: nothing is moved past
     it, and nothing after it is found to be the same as something before.
     """
+
+    work = costs_nothing
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return types
@@ -55,6 +57,7 @@ class DceSink(ManyResults):
     """Takes operands, so that they count as used."""
 
     effects = LASTS
+    work = costs_nothing
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return ()

@@ -21,7 +21,7 @@ from covector.core.annotations import (
 )
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Operand, Primitive, operation
+from covector.core.primitive import Operand, Primitive, Work, moves, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.varying import pvary_like
 from covector.errors import DTypeError, TypeMismatch
@@ -43,6 +43,7 @@ class BroadcastInDim(Primitive):
 
     shape: Shape
     axes: tuple[int, ...]
+    work = moves
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         fits = len(self.axes) == x.ndim and all(
@@ -124,6 +125,9 @@ class ReduceSum(Primitive):
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return batch_reduction(type(self), self.axes, args, dims)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(flops=types[0].size - outs[0].size)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types

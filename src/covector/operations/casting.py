@@ -22,7 +22,7 @@ from covector.core.annotations import (
 )
 from covector.core.convert import scalar, to_be_cast
 from covector.core.number_info import bit_width, finfo, iinfo
-from covector.core.primitive import Operand, Primitive, operation
+from covector.core.primitive import Operand, Primitive, Work, moves, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -77,6 +77,9 @@ class ConvertElementType(Primitive):
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         return (self(args[0]),), dims
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(flops=outs[0].size)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
@@ -135,6 +138,7 @@ class BitcastConvertType(Primitive):
 
     # In NumPy, integers narrower than a byte have one each.
     not_on_host = dtypes.SUB_BYTE
+    work = moves
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if x.dtype == self.new_dtype:

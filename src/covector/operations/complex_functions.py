@@ -26,7 +26,7 @@ from covector.operations.arithmetic import mul, neg
 from covector.operations.bitwise import and_, not_, or_
 from covector.operations.comparison import eq, is_finite, ne
 from covector.operations.complex import complex_, imag, real
-from covector.operations.families import Elementwise
+from covector.operations.families import TRANSCENDENTAL, Elementwise
 from covector.operations.magnitude import abs_, is_infinite, sign_bit
 from covector.operations.selection import where
 
@@ -39,6 +39,8 @@ Parts = tuple[Value, Value]
 
 class ComplexFunction(Elementwise):
     """A function of real or complex numbers with f(z̄) = conj f(z)."""
+
+    each = TRANSCENDENTAL
 
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"

@@ -11,6 +11,9 @@ from covector.core import dtypes
 from covector.core.annotations import DType, Value
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
+from covector.core.primitive import Work
+from covector.core.staging import stage
+from covector.core.types import ArrayType
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.casting import convert
@@ -57,6 +60,9 @@ class Composite(WithPartials):
         wide = [convert(x, _at_least_32(dtype)) for x in (out, *operands)]
         found = super().slopes(active, *wide)
         return [None if slope is None else convert(slope, dtype) for slope in found]
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(program=stage(self._computed, types).jaxpr)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.through(self._computed, *operands)

@@ -17,7 +17,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.array_like import Array
-from covector.core.primitive import Linear, Operand, operation
+from covector.core.primitive import Linear, Operand, Work, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -257,6 +257,11 @@ class DotGeneral(Bilinear):
         return (op(lhs, rhs),), (dim,)
 
     # -- compilation -------------------------------------------------------------------
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        (contracted, _), _ = self.dimension_numbers
+        terms = math.prod([types[0].shape[a] for a in contracted])
+        return Work(flops=2 * outs[0].size * terms)
 
     def lower(self, ctx: "Lowering", lhs: HloValue, rhs: HloValue) -> HloResults:
         left, right = ctx.in_types

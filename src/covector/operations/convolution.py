@@ -21,7 +21,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
-from covector.core.primitive import Linear, operation
+from covector.core.primitive import Linear, Work, operation
 from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,
@@ -337,6 +337,22 @@ class ConvGeneralDilated(Bilinear):
         return (zeros(out.with_shape((0, *out.shape))),), (0,)
 
     # -- compilation -------------------------------------------------------------------
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        """A product and a sum for each weight that meets an element, and no margin."""
+        (lhs, rhs), (out,) = types, outs
+        a, b, c = self.dimension_numbers
+        met = [
+            w.num_meetings(lhs.shape[i], rhs.shape[k])
+            for w, i, k in zip(self.windows, a[2:], b[2:], strict=True)
+        ]
+        return Work(
+            flops=2
+            * out.shape[c[0]]
+            * out.shape[c[1]]
+            * rhs.shape[b[1]]
+            * math.prod(met)
+        )
 
     def lower(self, ctx: "Lowering", lhs: HloValue, rhs: HloValue) -> HloResults:
         left, right = ctx.in_types

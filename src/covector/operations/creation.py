@@ -7,7 +7,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Primitive, moves, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults
@@ -27,6 +27,7 @@ class Iota(Primitive):
     dtype: Any
     shape: Shape
     dimension: int
+    work = moves
 
     def type_rule(self) -> Sequence[ArrayType]:
         if not dtypes.is_numeric(self.dtype):

@@ -14,7 +14,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import Batched, DType, HostArray, Value, Values
-from covector.core.primitive import Linearized, Operand, Primitive, operation
+from covector.core.primitive import Linearized, Operand, Primitive, Work, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -85,6 +85,11 @@ class Cumulative(Primitive):
         (x,), (dim,) = args, dims
         axis = self.axis + (dim <= self.axis)
         return (type(self)(axis, self.reverse)(x),), dims
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        (x,) = types
+        lanes = x.size // max(x.shape[self.axis], 1)
+        return self.combine.each.times(x.size - lanes)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type_,) = ctx.in_types

@@ -20,7 +20,14 @@ from covector.core.annotations import (
 )
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.primitive import (
+    Linear,
+    Linearized,
+    Operand,
+    Primitive,
+    Work,
+    operation,
+)
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import (
     DTypeError,
@@ -103,6 +110,10 @@ class DynamicSlice(Primitive):
         numbers = GatherDimensionNumbers(window, self.collapsed, axes)
         gather = Gather(numbers, self.slice_sizes, True, True, CLIP)
         return gather.batch(size, (x, indices), (dim, 0))
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        _, *starts = types
+        return Work(read=outs[0].nbytes + sum([t.nbytes for t in starts]))
 
     def lower(self, ctx: "Lowering", x: HloValue, *starts: HloValue) -> HloResults:
         if ctx.in_types[1:] and ctx.in_types[1].dtype.itemsize < 4:
@@ -199,6 +210,11 @@ class DynamicUpdateSlice(Primitive):
         numbers = ScatterDimensionNumbers(window_dims, self.inserted, axes)
         scatter = Scatter(numbers, True, True, CLIP)
         return scatter.batch(size, (x, indices, update), (dim, 0, update_dim))
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        _, update, *starts = types
+        read = update.nbytes + sum([t.nbytes for t in starts])
+        return Work(read=read, written=update.nbytes)  # where the operand was
 
     def lower(
         self, ctx: "Lowering", x: HloValue, update: HloValue, *starts: HloValue

@@ -15,7 +15,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import Batched, DType, HostArray, LinearMaps, Value
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, Work
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -41,6 +41,8 @@ class Elementwise(Primitive):
     accepted: str = "numbers"
     # NumPy widens integers that are narrower than a byte; XLA does not.
     not_on_host: frozenset[np.dtype[Any]] = dtypes.SUB_BYTE
+    #: what one element of the result costs
+    each = Work(flops=1)
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         first = types[0]
@@ -78,6 +80,9 @@ class Elementwise(Primitive):
         aligned, dim = align_elementwise(size, args, dims)
         return (self(*aligned),), (dim,)
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return self.each.times(outs[0].size)
+
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.op(self.hlo, broadcast_operands(ctx, operands))
 
@@ -92,6 +97,10 @@ class Bilinear(Primitive):
         if not dtypes.is_inexact(out.type.dtype):
             return [None, None]
         return [lambda dl: self(dl, rhs), lambda dr: self(lhs, dr)]
+
+
+#: what one element costs of the functions that are counted apart from FLOPs
+TRANSCENDENTAL = Work(transcendentals=1)
 
 
 def widened(x: HostArray) -> HostArray:

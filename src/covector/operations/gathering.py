@@ -15,7 +15,14 @@ from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Val
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.primitive import (
+    Linear,
+    Linearized,
+    Operand,
+    Primitive,
+    Work,
+    operation,
+)
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DTypeError, TypeMismatch
@@ -174,6 +181,9 @@ class Gather(Primitive):
             self.replace(dimension_numbers=numbers, slice_sizes=sizes)(x, indices),
         ), (at,)
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(read=outs[0].nbytes + types[1].nbytes)
+
     def lower(self, ctx: "Lowering", x: HloValue, indices: HloValue) -> HloResults:
         _, kind = ctx.in_types
         if kind.dtype.itemsize < 4 or self.mode is FILL_OR_DROP:
@@ -300,6 +310,10 @@ class Scattering(Primitive):
         )
         return (self.replace(dimension_numbers=numbers)(x, indices, updates),), (0,)
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        _, indices, updates = types
+        return Work(read=indices.nbytes + updates.nbytes, written=updates.nbytes)
+
     def lower(
         self, ctx: "Lowering", x: HloValue, indices: HloValue, updates: HloValue
     ) -> HloResults:
@@ -357,6 +371,12 @@ class Combining(Scattering):
     not_on_host = dtypes.SUB_BYTE
     #: the operation that does so
     combine = add
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        _, indices, updates = types
+        each = self.combine.each.times(updates.size)
+        read = indices.nbytes + 2 * updates.nbytes
+        return each._replace(read=read, written=updates.nbytes)
 
     def type_rule(
         self, x: ArrayType, indices: ArrayType, updates: ArrayType

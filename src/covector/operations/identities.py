@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Values
 from covector.core.jaxpr import identity
-from covector.core.primitive import Operand, Primitive, operation
+from covector.core.primitive import Operand, Primitive, costs_nothing, moves, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue, layouts
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 class Identity(Primitive):
     """The operand, of whatever type."""
+
+    work = costs_nothing
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         return (x,)
@@ -38,6 +40,8 @@ class StopGradient(Identity):
 
 class Copy(Identity):
     """x in memory of its own."""
+
+    work = moves
 
     def evaluate(self, x: Value) -> Values:
         return (x.copy(),)

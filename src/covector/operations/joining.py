@@ -18,6 +18,7 @@ from covector.core.primitive import (
     ManyResults,
     Operand,
     Primitive,
+    moves,
     operation,
 )
 from covector.core.types import ArrayType, Shape, show_types
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 class _Joining(Primitive):
     """Several operands become one."""
+
+    work = moves
 
     host_limit = MOVING_LIMIT
 
@@ -59,6 +62,8 @@ class _Joining(Primitive):
 
 class _Parting(ManyResults):
     """One operand becomes several, each a slice of it."""
+
+    work = moves
 
     def slices(self, shape: Shape) -> Sequence[Slice]:
         """The operations that give the parts of an array of this shape."""

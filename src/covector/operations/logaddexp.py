@@ -9,6 +9,7 @@ from covector.core import dtypes
 from covector.core.annotations import HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
+from covector.core.primitive import Work
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add, sub
 from covector.operations.bitwise import and_
@@ -34,6 +35,8 @@ class LogAddExp(WithPartials):
     not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
+    #: the larger one, the smaller one, their difference, and a sum
+    each = Work(flops=4, transcendentals=2)
 
     def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         return np.logaddexp(widened(x), widened(y)).astype(x.dtype, copy=False)

@@ -7,7 +7,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray, Value
-from covector.core.primitive import Linearized
+from covector.core.primitive import Linearized, Work
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import mul, pushforward
 from covector.operations.families import Elementwise, broadcast_operands
@@ -29,6 +29,7 @@ class MultiplyAdd(Elementwise):
 
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"
+    each = Work(flops=2)
 
     def on_host(self, x: HostArray, y: HostArray, z: HostArray) -> HostArray:
         wide = _WIDER.get(x.dtype)

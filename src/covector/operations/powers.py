@@ -8,7 +8,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
-from covector.core.primitive import operation
+from covector.core.primitive import Work, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
 from covector.lowering.hlo import HloResults, HloValue
@@ -147,6 +147,12 @@ class IntegerPow(Elementwise):
         slope = x if self.y == 2 else IntegerPow(self.y - 1)(x)
         slope = mul(slope, scalar(self.y, x.type.dtype))
         return [lambda dx: mul(dx, slope)]
+
+    @property
+    def each(self) -> Work:  # type: ignore[override]
+        """The multiplications, and the division of a negative power."""
+        n = abs(self.y)
+        return Work(max(n.bit_length() + n.bit_count() - 2, 0) + (self.y < 0))
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         def multiply(a: HloValue, b: HloValue) -> HloValue:

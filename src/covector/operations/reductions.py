@@ -19,7 +19,7 @@ from covector.core.annotations import (
     Values,
 )
 from covector.core.number_info import finfo, iinfo
-from covector.core.primitive import Linearized, Primitive, operation
+from covector.core.primitive import Linearized, Primitive, Work, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
@@ -76,6 +76,9 @@ class Reduction(Primitive):
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return batch_reduction(type(self), self.axes, args, dims)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return self.combine.each.times(types[0].size - outs[0].size)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return self.reduce(ctx, x, self.combine)

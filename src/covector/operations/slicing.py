@@ -13,7 +13,15 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.primitive import (
+    Linear,
+    Linearized,
+    Operand,
+    Primitive,
+    Work,
+    moves,
+    operation,
+)
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import (
     TypeMismatch,
@@ -127,6 +135,9 @@ class Slice(Primitive):
         )
         return (over_batch(x),), (dim - sum([a < dim for a in self.collapsed]),)
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(read=outs[0].nbytes)
+
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
         mesh = ctx.module.over
@@ -170,6 +181,7 @@ class Pad(Primitive):
     padding_config: PaddingConfig
 
     host_limit = MOVING_LIMIT
+    work = moves
 
     def type_rule(self, x: ArrayType, value: ArrayType) -> Sequence[ArrayType]:
         if value.shape != () or value.dtype != x.dtype:
@@ -291,6 +303,7 @@ class Rev(Primitive):
     """The elements in opposite order along ``dimensions``."""
 
     dimensions: tuple[int, ...]
+    work = moves
 
     @cached_property
     def key(self) -> tuple[slice, ...]:

@@ -6,6 +6,7 @@ there are lhs_dilation − 1 gaps. ``low`` and ``high`` positions are added arou
 cut off where they are negative.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,6 +30,29 @@ class Window(NamedTuple):
         room = dilated(length, self.lhs_dilation) + self.low + self.high
         span = dilated(window, self.rhs_dilation)
         return (room - span) // self.stride + 1 if 0 <= room >= span else 0
+
+    def num_meetings(self, length: int, window: int) -> int:
+        """How often a tap meets an element, and neither a margin nor a gap."""
+        positions, end = (
+            self.num_positions(length, window),
+            dilated(length, self.lhs_dilation),
+        )
+        period = self.lhs_dilation // math.gcd(self.stride, self.lhs_dilation)
+        count = 0
+        for tap in range(window):
+            # Position p of the window is at first + p·stride: inside from ``low`` to
+            # ``high``, and on an element once in each period, or never.
+            first = tap * self.rhs_dilation - self.low
+            low = max(0, -(first // self.stride))
+            high = min(positions, (end - 1 - first) // self.stride + 1)
+            count += sum(
+                [
+                    len(range(p, high, period))
+                    for p in range(low, low + period)
+                    if (first + p * self.stride) % self.lhs_dilation == 0
+                ]
+            )
+        return count
 
     def of_lhs(self, length: int, window: int) -> "Window":
         """The adjoint: the result slides over the reversed window.

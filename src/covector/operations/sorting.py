@@ -15,7 +15,7 @@ from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, Value, Values
 from covector.core.array_like import Array
 from covector.core.number_info import bit_width
-from covector.core.primitive import Linearized, ManyResults, operation
+from covector.core.primitive import Linearized, ManyResults, Work, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import (
@@ -109,6 +109,11 @@ class Sort(ManyResults):
         over_batch = Sort(self.dimension + 1, self.is_stable, self.num_keys)
         return over_batch(*align(size, args, dims)), [0] * len(args)
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        x = types[0]
+        compared = self.num_keys * comparisons(x.shape[self.dimension])
+        return Work(flops=x.size * compared)
+
     def lower(self, ctx: "Lowering", *xs: HloValue) -> HloResults:
         key = ctx.in_types[0].dtype
         if ctx.platform != "cpu" or self.num_keys > 1 or dtypes.is_complex(key):
@@ -187,6 +192,11 @@ def _ranks(x: Value) -> Value:
     return canonical(x) if dtypes.is_floating(x.type.dtype) else x
 
 
+def comparisons(length: int) -> int:
+    """About how many an element takes part in while so many are sorted: ⌈log₂ n⌉."""
+    return max(length - 1, 0).bit_length()
+
+
 @operation
 class TopK(ManyResults):
     """The k largest elements along ``axis``, in descending order; and their positions.
@@ -231,6 +241,10 @@ class TopK(ManyResults):
         (x,), (dim,) = args, dims
         axis = self.axis + (dim <= self.axis)
         return TopK(self.k, axis)(x), (dim, dim)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        (x,) = types
+        return Work(flops=x.size * comparisons(max(self.k, 2)))
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,) = ctx.in_types

@@ -19,7 +19,7 @@ from covector.operations import gamma_function, inverse_erf
 from covector.operations.arithmetic import mul, neg
 from covector.operations.comparison import eq
 from covector.operations.composite import Composite, number
-from covector.operations.families import broadcast_operands
+from covector.operations.families import TRANSCENDENTAL, broadcast_operands
 from covector.operations.partials import WithPartials
 from covector.operations.rounding import floor
 from covector.operations.selection import where
@@ -34,6 +34,8 @@ _FEW = 256
 
 class Special(WithPartials):
     """A function of floats that XLA works out, in at least 32 bits."""
+
+    each = TRANSCENDENTAL
 
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"

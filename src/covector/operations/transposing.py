@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
-from covector.core.primitive import Operand, Primitive, operation
+from covector.core.primitive import Operand, Primitive, costs_nothing, moves, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import (
     TypeMismatch,
@@ -27,6 +27,7 @@ class Transpose(Primitive):
     """Axis k of the result is axis ``permutation[k]`` of the operand."""
 
     permutation: tuple[int, ...]
+    work = moves
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if sorted(self.permutation) != list(range(x.ndim)):
@@ -60,6 +61,7 @@ class Reshape(Primitive):
     """The same elements in row-major order, in another shape."""
 
     shape: Shape
+    work = costs_nothing
 
     def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         return True  # at any size: a view costs nothing

@@ -10,6 +10,7 @@ other, from slices of the whole array: as many steps as the windows are long and
 not their product, or fewer where they overlap (``slide``).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ from covector.core import dtypes
 from covector.core.annotations import Batched, DType, HostArray, LinearMaps, Value
 from covector.core.convert import scalar
 from covector.core.host_values import in_numpy_dtype
-from covector.core.primitive import Operand, Primitive, operation
+from covector.core.primitive import Operand, Primitive, Work, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import (
     DTypeError,
@@ -163,6 +164,10 @@ class WindowReduction(Windowed):
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self.over_batch(dims[0])(args[0]),), dims
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        taps = math.prod(self.window_dimensions)
+        return self.combine.each.times(outs[0].size * (taps - 1))
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types

@@ -28,7 +28,7 @@ from covector.core.annotations import (
 )
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Operand, operation
+from covector.core.primitive import Operand, Work, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -163,6 +163,11 @@ class _Selecting(Windowed):
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         return (self.over_batch(0)(*align(size, args, dims)),), (0,)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        """Comparisons, and an addition for each window."""
+        windows = math.prod(self.num_positions(types[1]))
+        return Work(flops=windows * math.prod(self.window_dimensions))
 
 
 class SelectAndGatherAdd(_Selecting):

@@ -20,7 +20,7 @@ from covector.core.annotations import (
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, check_functions, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Linear, Operand, operation
+from covector.core.primitive import Linear, Operand, Work, operation
 from covector.core.staging import Staged, StagingTrace, stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
@@ -96,6 +96,12 @@ class LinearCall(ProgramPrimitive):
             push=staged.jaxpr
         )
         return trace.process(op, [*staged.captured, *args])
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:  # type: ignore[override]
+        """That of ``push``, where it is a function, and none of ``regions``."""
+        if self.push is None or isinstance(self.push, Jaxpr):
+            return super().work(types, outs)
+        return Work(program=self.traced(tuple(types)).jaxpr)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         if isinstance(self.push, Jaxpr):

@@ -14,7 +14,7 @@ from typing import Any
 from covector.core.annotations import Batched
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask
-from covector.core.primitive import Linear, ManyResults
+from covector.core.primitive import Linear, ManyResults, costs_nothing
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.lowering.tokens import TOKENS
@@ -41,6 +41,9 @@ class ProgramPrimitive(ManyResults):
 
     interned = False
     jaxpr: Jaxpr
+
+    #: what its programs cost is counted in them
+    work = costs_nothing
 
     #: operands by which it chooses or counts, which no program takes
     deciding_operands: Sequence[int] = ()

@@ -1,0 +1,1 @@
+"""Costs of programs, and the limits of the machine that they run on."""
