@@ -247,8 +247,8 @@ def _dtype_of_positions(n: int) -> Any:
 def _search(a: Value, v: Value, *, side: str, all_pairs: bool) -> Array:
     """The number of elements of ``a`` before each of ``v``.
 
-    The search goes from large steps to small: each is made if the element it leads to
-    stands before.
+    The search halves the number of elements that it is still about. It is the same for
+    all of ``v``, so that no index has to be kept inside of ``a``.
     """
     n, dtype = a.type.size, _dtype_of_positions(a.type.size)
     if all_pairs:
@@ -259,11 +259,13 @@ def _search(a: Value, v: Value, *, side: str, all_pairs: bool) -> Array:
             convert(_before(pairs, others, side), dtype)
         )
     found = zeros(ArrayType(v.type.shape, dtype))
-    for k in range(n.bit_length() - 1, -1, -1):
-        reached = add(found, scalar((1 << k) - 1, dtype))
-        fits = lt(reached, scalar(n, dtype))
-        makes_it = and_(fits, _before(_element(a, reached), v, side))
-        found = where(makes_it, add(found, scalar(1 << k, dtype)), found)
+    left = n
+    while left:
+        half = (left + 1) // 2
+        last = add(found, scalar(half - 1, dtype))
+        passed = _before(_element(a, last), v, side)
+        found = where(passed, add(found, scalar(half, dtype)), found)
+        left //= 2
     return found
 
 
@@ -287,9 +289,9 @@ def _ranks(x: Value) -> Any:
 
 
 def _element(a: Value, positions: Any) -> Any:
-    """The elements of ``a`` at indices; the last one beyond the end."""
+    """The elements of ``a`` at indices, which are inside of it."""
     numbers = GatherDimensionNumbers((), (0,), (0,))
-    gather = Gather(numbers, (1,), mode=GatherScatterMode.CLIP)
+    gather = Gather(numbers, (1,), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
     return gather(a, Reshape((*positions.type.shape, 1))(positions))
 
 

@@ -91,7 +91,7 @@ def union1d(
     [1 2 3]
     """
     both = concatenate(promote_dtypes("union1d", ar1, ar2), None)
-    return different(both, None, size, fill_value, True)[0]
+    return different(both, None, size, fill_value, True, positions=False)[0]
 
 
 def setdiff1d(

@@ -10,9 +10,10 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Value
+from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, from_numpy, scalar
+from covector.core.masks import select
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, ConcretizationTypeError
 from covector.lowering.placement import placement_of_known
@@ -35,6 +36,7 @@ from covector.operations.creation import Iota
 from covector.operations.joining import Unstack
 from covector.operations.selection import where
 from covector.operations.sorting import Sort
+from covector.operations.sorting_on_host import is_quick, sort_alone, sort_together
 
 __all__ = [
     "unique",
@@ -128,10 +130,11 @@ def unique(
     [1 3]
     """
     x = as_array(ar, "unique")
-    found = different(x, axis, size, fill_value, equal_nan)
-    wanted = (True, return_index, return_inverse, return_counts)
-    out = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
-    return out[0] if len(out) == 1 else tuple(out)
+    wanted = (return_index, return_inverse, return_counts)
+    values, *found = different(x, axis, size, fill_value, equal_nan, any(wanted))
+    if not found:
+        return values
+    return (values, *select(found, wanted))
 
 
 def unique_all(
@@ -183,14 +186,20 @@ def unique_values(
     >>> print(cnp.unique_values(cnp.array([3, 1, 3])))
     [1 3]
     """
-    return different(as_array(x, "unique_values"), None, size, fill_value, False)[0]
+    x = as_array(x, "unique_values")
+    return different(x, None, size, fill_value, False, positions=False)[0]
 
 
 def different(
-    x: Value, axis: int | None, size: int | None, fill_value: Any, equal_nan: bool
+    x: Value,
+    axis: int | None,
+    size: int | None,
+    fill_value: Any,
+    equal_nan: bool,
+    positions: bool = True,
 ) -> tuple[Array, ...]:
-    """The different parts, where each is first, which each part is, how often each
-    is.
+    """The different parts; with ``positions`` also where each is first, which each part
+    is, and how often each is.
     """
     if axis is None:
         parts, shape = ravel(x), x.type.shape
@@ -203,15 +212,17 @@ def different(
             "fill_value what to list."
         )
     if size is None:
-        out = _unique_known(parts, equal_nan)
+        out = _unique_known(parts, equal_nan, positions)
     else:
         out = _unique_listed(parts, size, fill_value, equal_nan)
-    values, first, inverse, counts = out
-    values = values if axis is None else moveaxis(values, 0, k)
+    values = out[0] if axis is None else moveaxis(out[0], 0, k)
+    if not positions:
+        return (values,)
+    _, first, inverse, counts = out
     return values, first, reshape(inverse, shape), counts
 
 
-def _unique_known(parts: Value, equal_nan: bool) -> list[Array]:
+def _unique_known(parts: Value, equal_nan: bool, positions: bool) -> list[Array]:
     """The unique elements of known values, by NumPy."""
     if isinstance(parts, Tracer):
         raise ConcretizationTypeError(
@@ -219,18 +230,45 @@ def _unique_known(parts: Value, equal_nan: bool) -> list[Array]:
             f"there are, which is a shape, is not known. {parts.origin()} Say with "
             "size= how many to list; what is missing is filled up."
         )
-    axis = None if parts.type.ndim == 1 else 0
     known = np.asarray(parts)
-    # NumPy knows the order of its own dtypes only; wider floats have the same.
-    wide = known if dtypes.is_of_numpy(known.dtype) else known.astype(np.float32)
-    values, *positions = np.unique(
-        wide, True, True, True, axis=axis, equal_nan=equal_nan
-    )
     here = placement_of_known([parts], "unique")
+    if parts.type.ndim == 1 and not positions and is_quick(known.dtype, alone=True):
+        ordered = sort_alone(known, 0)
+        return [from_numpy(ordered[_first_of_equals(ordered, equal_nan)], here)]
+    if parts.type.ndim == 1 and is_quick(known.dtype, alone=False):
+        values, *found = _with_positions(known, equal_nan)
+    else:
+        axis = None if parts.type.ndim == 1 else 0
+        # NumPy knows the order of its own dtypes only; wider floats have the same.
+        wide = known if dtypes.is_of_numpy(known.dtype) else known.astype(np.float32)
+        values, *found = np.unique(
+            wide, True, True, True, axis=axis, equal_nan=equal_nan
+        )
     return [
         from_numpy(values.astype(known.dtype), here),
-        *[from_numpy(p.ravel().astype(index_dtype()), here) for p in positions],
+        *[from_numpy(p.ravel().astype(index_dtype()), here) for p in found],
     ]
+
+
+def _first_of_equals(ordered: HostArray, equal_nan: bool) -> HostArray:
+    """The mask of elements that differ from the one before."""
+    a, b = ordered[1:], ordered[:-1]
+    differ = a != b
+    if equal_nan and dtypes.is_floating(ordered.dtype):
+        differ &= ~((a != a) & (b != b))  # noqa: PLR0124  those are NaN
+    return np.concatenate([np.ones(min(1, ordered.size), bool), differ])
+
+
+def _with_positions(x: HostArray, equal_nan: bool) -> Sequence[HostArray]:
+    """The different elements, where each is first, which each element is, how often
+    each is.
+    """
+    ordered, order = sort_together([x, np.arange(x.size)], 0)
+    new = _first_of_equals(ordered, equal_nan)
+    inverse = np.empty_like(order)
+    inverse[order] = np.cumsum(new) - 1
+    counts = np.diff(np.flatnonzero(new), append=x.size)
+    return ordered[new], order[new], inverse, counts
 
 
 def _unique_listed(

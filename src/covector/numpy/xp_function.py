@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from covector.core.array_like import link
-from covector.numpy.fuse import fuse
+from covector.numpy.fuse import FUSE_LIMIT, fuse
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,12 +21,14 @@ R = TypeVar("R")
 XpArray: TypeAlias = Any
 
 
-def xp_function(fun: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
+def xp_function(
+    fun: Callable[Concatenate[Any, P], R], limit: float = FUSE_LIMIT
+) -> Callable[P, R]:
     """``fun(xp, *arrays, **static)`` as a function of the arrays and the static
-    values.
+    values; up to ``limit`` elements NumPy is the quicker one.
     """
 
-    @fuse(host=functools.partial(fun, np))
+    @fuse(host=functools.partial(fun, np), limit=limit)
     @functools.wraps(fun)
     def run(*operands: P.args, **static: P.kwargs) -> R:
         return fun(link.numpy, *operands, **static)

@@ -42,6 +42,7 @@ from covector.operations.ordering import (
     packed,
     position_of,
 )
+from covector.operations.sorting_on_host import is_quick, sort_alone, sort_together
 from covector.operations.transposing import Reshape
 from covector.operations.tree_reduce import cut
 
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 #: rows from this length on are sorted faster by XLA:CPU's stable algorithm
 _LONG = 4096
+#: elements up to which the stable algorithms of NumPy are the quickest
+_FEW = 1024
 
 
 @operation
@@ -88,7 +91,19 @@ class Sort(ManyResults):
                 )
         return types
 
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        return self._is_quick_on_host(types) or super().prefers_host(types, outs)
+
+    def _is_quick_on_host(self, xs: Sequence[Any]) -> bool:
+        return self.num_keys == 1 and is_quick(xs[0].dtype, len(xs) == 1)
+
     def on_host(self, *xs: HostArray) -> Sequence[HostArray]:
+        if xs[0].size > _FEW and self._is_quick_on_host(xs):
+            if len(xs) == 1:
+                return [sort_alone(xs[0], self.dimension)]
+            return sort_together(xs, self.dimension)
         if len(xs) == 1 and dtypes.is_of_numpy(xs[0].dtype) and xs[0].dtype.kind != "c":
             return [np.sort(xs[0], self.dimension, "stable")]
         keys = [part for x in xs[: self.num_keys] for part in _parts_on_host(x)]

@@ -37,6 +37,11 @@ class Transpose(Primitive):
             )
         return (x.with_shape(tuple([x.shape[p] for p in self.permutation])),)
 
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
+        # At any size where elements stay where they are.
+        long = [p for p in self.permutation if types[0].shape[p] != 1]
+        return long == sorted(long) or super().prefers_host(types, outs)
+
     def on_host(self, x: HostArray) -> HostArray:
         return np.transpose(x, self.permutation)
 

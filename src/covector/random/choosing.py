@@ -26,6 +26,9 @@ from covector.errors import (
     how_many,
 )
 from covector.numpy.axes import canonical_axis, with_out_sharding
+from covector.operations.casting import convert
+from covector.operations.creation import Iota
+from covector.operations.sorting import Sort
 from covector.random import generators
 from covector.random.arguments import (
     broadcast_shape,
@@ -88,17 +91,20 @@ def permutation(
     return with_out_sharding(cnp.take(x, order, axis), out_sharding)
 
 
-@sampler
 def draw_order(key: Value, *, shape: Shape, axis: int) -> Array:
     """Along ``axis``, the indices 0 … n − 1 in a random order."""
-    kind = dtypes.default_int(options.current().enable_x64)
-    order: Any = None
+    order: Any = Iota(dtypes.int32, shape, axis)()
     # With n³ below 2³², the chance that any two of n keys are equal is below 1/n.
     for _ in range(ceil(3 * log(max(2, prod(shape))) / log(2**32 - 1))):
         key, now = subkeys(key, 2)
-        turned = cnp.argsort(generators.bits(now, 32, shape), axis, stable=True)
-        order = turned if order is None else cnp.take_along_axis(order, turned, axis)
-    return order.astype(kind)
+        _, order = Sort(axis)(_words(now, shape=shape), order)
+    return convert(order, dtypes.default_int(options.current().enable_x64))
+
+
+@sampler
+def _words(key: Value, *, shape: Shape) -> Array:
+    """Random integers of 32 bits, as numbers to sort by."""
+    return generators.bits(key, 32, shape)
 
 
 @keyed
