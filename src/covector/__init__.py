@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from covector import (
         ad,
         ad_checkpoint,
+        analysis,
         custom_batching,
         custom_derivatives,
         debug,
@@ -149,6 +150,7 @@ _MODULES = frozenset(
     {
         "ad",
         "ad_checkpoint",
+        "analysis",
         "core",
         "custom_batching",
         "custom_derivatives",
@@ -223,6 +225,7 @@ __all__ = [
     "__version__",
     "ad",
     "ad_checkpoint",
+    "analysis",
     "block_until_ready",
     "check_implicit_sums",
     "check_rule",

@@ -70,7 +70,7 @@ class Array(Operators, Methods, HasType):
     @property
     def nbytes(self) -> int:
         """The bytes of all elements."""
-        return self.type.size * self.type.dtype.itemsize
+        return self.type.nbytes
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in _INTERNAL]

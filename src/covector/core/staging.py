@@ -172,7 +172,7 @@ class StagingTrace(Trace):
             outs = op.plan(signature).outs
         if varying:
             outs = [t.with_varying(varying) for t in outs]
-        elif not traced and _is_known(op, atoms, types, outs):
+        elif not traced and is_known(op, atoms, types, outs):
             return self._compute(op, atoms)
         line = user_line() if self.lines else None
         variables: list[Any] = []
@@ -222,11 +222,12 @@ class Staged(NamedTuple):
     changed: Sequence[Ref] = ()
 
 
-def _is_known(
+def is_known(
     op: Primitive,
     atoms: Sequence[Any],
     types: Sequence[ArrayType],
     outs: Sequence[ArrayType],
+    limit: int = KNOWN_LIMIT,
 ) -> bool:
     """Whether ``op`` can be evaluated now: it has no effects, all operands are
     concrete, and everything is small.
@@ -237,7 +238,7 @@ def _is_known(
         return False
     # A symbolic size is of a class of its own, and known nowhere.
     sizes = [t.size for t in (*types, *outs)]
-    return all([type(size) is int and size <= KNOWN_LIMIT for size in sizes])
+    return all([type(size) is int and size <= limit for size in sizes])
 
 
 def restage(

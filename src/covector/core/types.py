@@ -175,6 +175,11 @@ class ArrayType:
             raise TypeMismatch(f"an array cannot have the shape {self.shape}")
         return self
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
     def with_shape(self, shape: Shape) -> "ArrayType":
         return ArrayType(shape, self.dtype, self.weak, self.varying)
 

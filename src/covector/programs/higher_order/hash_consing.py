@@ -8,12 +8,13 @@ derivatives live on the jaxpr that is found.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
 from covector.core.array import ConcreteArray
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.trace import context
 
 #: interned jaxprs: the most recently used ones are kept
@@ -24,7 +25,7 @@ _programs: OrderedDict[tuple, Jaxpr] = OrderedDict()
 
 def intern(jaxpr: Jaxpr) -> Jaxpr:
     """The first jaxpr seen that is structurally equal to ``jaxpr``; perhaps itself."""
-    key = _structure(jaxpr)
+    key = structure(jaxpr, lambda e: (e.op, e.line))
     found = _programs.setdefault(key, jaxpr)
     try:
         _programs.move_to_end(key)
@@ -40,23 +41,26 @@ def forget_programs() -> None:
     _programs.clear()
 
 
-def _structure(jaxpr: Jaxpr) -> tuple:
-    """The structure of a jaxpr. Variables are numbered as they are defined."""
+def structure(jaxpr: Jaxpr, of: Callable[[Equation], Hashable]) -> tuple:
+    """The structure of a jaxpr. Variables are numbered as they are defined.
+
+    ``of`` gives what equal equations have in common besides operands and types.
+    """
     numbers: dict[Var, int] = {v: i for i, v in enumerate(jaxpr.inputs)}
     parts: list[Any] = [context(), jaxpr.name, jaxpr.in_types]
     for e in jaxpr.equations:
         parts += [
-            e.op,
-            e.line,
-            *[numbers[a] if type(a) is Var else _literal(a) for a in e.inputs],
+            of(e),
+            *[numbers[a] if type(a) is Var else of_literal(a) for a in e.inputs],
             *[v.type for v in e.outputs],
         ]
         for v in e.outputs:
             numbers[v] = len(numbers)
     parts.append(None)
-    parts += [numbers[a] if type(a) is Var else _literal(a) for a in jaxpr.outputs]
+    parts += [numbers[a] if type(a) is Var else of_literal(a) for a in jaxpr.outputs]
     return tuple(parts)
 
 
-def _literal(array: ConcreteArray) -> tuple:
+def of_literal(array: ConcreteArray) -> tuple:
+    """Where and what a literal is."""
     return array.type, array.placement, np.asarray(array.host()).tobytes()

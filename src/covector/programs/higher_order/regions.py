@@ -9,7 +9,7 @@ value or the first NaN.
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector.core.annotations import AxisName
@@ -150,17 +150,22 @@ def outputs_behind(op: Primitive, result: int) -> list[tuple[Region, int]]:
     ]
 
 
-def operands_after_steps(regions: Sequence[Region], mask: Sequence[bool]) -> Mask:
+def operands_after_steps(
+    regions: Sequence[Region],
+    mask: Sequence[bool],
+    dependent: Callable[[Region, set[int]], Sequence[bool]] | None = None,
+) -> Mask:
     """The masked operands, and those in whose place something stands at a later step
-    of a loop that depends on them.
+    of a loop that depends on them; by ``dependent`` if not by ``dependent_outputs``.
     """
+    depends_on = dependent or dependent_outputs
     found = {i for i, m in enumerate(mask) if m}
     while True:
         reached = {
             operand
             for region in regions
             for operand, depends in zip(
-                region.feeds, dependent_outputs(region, found), strict=True
+                region.feeds, depends_on(region, found), strict=True
             )
             if depends and operand is not None
         }
