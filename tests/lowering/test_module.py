@@ -70,6 +70,15 @@ def test_equations_have_the_location_of_their_line():
     assert re.search(rf'test_module\.py":{line}', text)
 
 
+def test_what_an_operation_is_lowered_as_has_the_line_of_its_equation():
+    def fun(x):
+        return cnp.sort(x)
+
+    text = cv.jit(fun).lower(np.ones(9, np.float32)).as_text(debug_info=True)
+    line = fun.__code__.co_firstlineno + 1
+    assert set(re.findall(r'test_module\.py":(\d+)', text)) == {str(line)}
+
+
 def test_an_operation_without_the_rule_is_named():
     class Strange(Primitive):
         name = "strange"

@@ -118,9 +118,13 @@ class LoweredProgram:
             compilation_cache.tell(compilation_cache.LOWERED, self._seconds)
 
     def compile(
-        self, compiler_options: dict[str, Any] | None = None
+        self, compiler_options: dict[str, Any] | None = None, *, anew: bool = False
     ) -> "CompiledProgram":
-        """The executable; what takes time is logged (``log_compiles``)."""
+        """The executable; what takes time is logged (``log_compiles``).
+
+        Made ``anew`` it is no other program's with equal content, which has the lines
+        of another function.
+        """
         there = client.device_platform(self.devices[0])
         if self.platform != there:
             raise DeviceError(
@@ -129,17 +133,19 @@ class LoweredProgram:
             )
         level = log_level()
         if not logger.isEnabledFor(level):
-            return self._compile(compiler_options)
+            return self._compile(compiler_options, anew)
         what = self.who, show_types(self.jaxpr.in_types) or "no arguments"
         logger.log(level, "Compiling %s for %s", *what)
         start = time.perf_counter()
-        made = self._compile(compiler_options)
+        made = self._compile(compiler_options, anew)
         times = 1e3 * self._seconds, 1e3 * (time.perf_counter() - start)
         text = "Compiled %s for %s: lowered in %.1f ms, compiled in %.1f ms"
         logger.log(level, text, *what, *times)
         return made
 
-    def _compile(self, compiler_options: dict[str, Any] | None) -> "CompiledProgram":
+    def _compile(
+        self, compiler_options: dict[str, Any] | None, anew: bool
+    ) -> "CompiledProgram":
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
         if self.platform == "cpu":
             by_content = _loop_options(self.module)
@@ -160,9 +166,10 @@ class LoweredProgram:
                 self.devices,
                 options=compiler_options,
                 outputs=outputs,
+                anew=anew,
             )
         kind = CompiledProgram if self.mesh_placement is None else ShardedProgram
-        return kind(self, made)
+        return kind(self, made, compiler_options)
 
     def hlo(self) -> Any:
         """The module as jaxlib's computation of HLO, not optimised yet."""
@@ -200,9 +207,15 @@ AS_LIST = _AsList()
 class CompiledProgram:
     """A program that runs on one device: arrays in, arrays out."""
 
-    def __init__(self, lowered: LoweredProgram, made: Any) -> None:
+    def __init__(
+        self,
+        lowered: LoweredProgram,
+        made: Any,
+        options: dict[str, Any] | None = None,
+    ) -> None:
         self.lowered: LoweredProgram = lowered
         self.executable = made
+        self._options = options
         self.device: client.Device = lowered.devices[0]
         self._run = made.execute
         self._types = lowered.jaxpr.out_types
@@ -212,6 +225,10 @@ class CompiledProgram:
         #: positions of the arguments that are passed on; None for all of them
         everything = len(lowered.kept) == len(lowered.jaxpr.inputs)
         self._kept = None if everything else lowered.kept
+
+    def compile_anew(self) -> "CompiledProgram":
+        """The program, compiled once more, with its own lines in the executable."""
+        return self.lowered.compile(self._options, anew=True)
 
     def __call__(
         self, args: Sequence[ConcreteArray], committed: Any = None
@@ -281,8 +298,13 @@ class CompiledProgram:
 class ShardedProgram(CompiledProgram):
     """A program that runs on the devices of a mesh: arrays in, arrays out."""
 
-    def __init__(self, lowered: LoweredProgram, made: Any) -> None:
-        super().__init__(lowered, made)
+    def __init__(
+        self,
+        lowered: LoweredProgram,
+        made: Any,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(lowered, made, options)
         mesh, requested = lowered.mesh_placement  # type: ignore[misc]
         kept = [lowered.jaxpr.inputs[i].type.ndim for i in lowered.kept]
         #: the shardings that arguments must have (the compiler may have found that one

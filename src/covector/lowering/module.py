@@ -18,6 +18,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var, type_of
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
+from covector.core.source import attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding
@@ -259,23 +260,32 @@ class Lowering:
 
     # -- programs ----------------------------------------------------------------------
 
+    @attributes_lines_of_equations()
     def inline(self, jaxpr: Jaxpr, operands: Sequence[HloValue]) -> list[HloValue]:
-        """The equations of a program, written here; the values of its outputs."""
+        """The equations of a program, written here; the values of its outputs.
+
+        What an operation is lowered as, staged meanwhile, has the line of its equation.
+        """
         env: dict[Var, HloValue] = dict(zip(jaxpr.inputs, operands, strict=True))
         outer = self.equation, self.location
-        for equation in jaxpr.equations:
-            values = [
-                env[a] if type(a) is Var else self._literal(a) for a in equation.inputs
-            ]
-            self.equation = equation
-            self.location = hlo.location(equation.op.name, equation.line)
-            if equation.op.by_halves and any(
-                [dtypes.is_wide_key(v.type.dtype) for v in equation.outputs]
-            ):
-                outs = self._by_halves(equation, values)
-            else:
-                outs = hlo.results(equation.op.lower(self, *values))
-            env.update(zip(equation.outputs, outs, strict=True))
+        running_outside = running.equation
+        try:
+            for equation in jaxpr.equations:
+                values = [
+                    env[a] if type(a) is Var else self._literal(a)
+                    for a in equation.inputs
+                ]
+                self.equation = running.equation = equation
+                self.location = hlo.location(equation.op.name, equation.line)
+                if equation.op.by_halves and any(
+                    [dtypes.is_wide_key(v.type.dtype) for v in equation.outputs]
+                ):
+                    outs = self._by_halves(equation, values)
+                else:
+                    outs = hlo.results(equation.op.lower(self, *values))
+                env.update(zip(equation.outputs, outs, strict=True))
+        finally:
+            running.equation = running_outside
         self.equation, self.location = outer
         return [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
 

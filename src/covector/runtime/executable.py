@@ -218,13 +218,14 @@ def raise_in_words(failure: Exception) -> NoReturn:
     report(failure)
 
 
-def compile_module(
+def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     module: modules.Source,
     where: Where,
     *,
     outputs: Outputs,
     options: Options | None = None,
     donated: Sequence[int] = (),
+    anew: bool = False,
 ) -> Executable:
     """Compile a StableHLO module, or find what was compiled from an equal one before.
 
@@ -235,6 +236,8 @@ def compile_module(
       options: fields of XLA's DebugOptions by name, before our own defaults.
       donated: positions of arguments whose memory the program may use for results of
         the same size; a call deletes the buffers that it did use.
+      anew: without the cache, in which equal modules are one, whatever their source
+        locations.
 
     Raises:
       DeviceError: XLA cannot compile the module; with XLA's words. Or this process was
@@ -244,10 +247,11 @@ def compile_module(
     compile_options = _compile_options(devices, options)
     with modules.opened(module, donated) as mine:
         entry = CacheEntry(modules.content(mine), compile_options, devices)
-        loaded = entry.find()
+        loaded = None if anew else entry.find()
         if loaded is None:
             loaded = _compile(mine, devices, compile_options)
-            entry.keep(loaded)
+            if not anew:
+                entry.keep(loaded)
     launch = _launch(loaded, devices, module, compile_options)
     return Executable(loaded, devices, outputs, launch)
 

@@ -1,0 +1,221 @@
+"""Kernels: what an optimised program runs, one after the other, and why it is not less.
+
+An instruction of the entry is a kernel: a fusion of many operations, a call of a
+library, a copy. Loops, branches and functions that XLA kept are not: their
+instructions are. But a small loop on the CPU is compiled into one kernel.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from covector.analysis.compiled import work
+from covector.analysis.compiled.hlo import (
+    Computation,
+    Instruction,
+    Module,
+    Origin,
+    opcodes,
+)
+
+Kind = Literal[
+    "loop fusion",
+    "input fusion",
+    "output fusion",
+    "library",
+    "custom call",
+    "callback",
+    "collective",
+    "copy",
+    "loop in one kernel",
+    "function in one kernel",
+    "operation",
+]
+
+_FUSIONS: dict[str, Kind] = {
+    "kLoop": "loop fusion",
+    "kInput": "input fusion",
+    "kOutput": "output fusion",
+    "kCustom": "library",
+}
+#: instructions that compute nothing
+_FREE = opcodes(
+    """
+    parameter constant tuple get-tuple-element bitcast after-all add-dependency
+    partition-id replica-id opt-barrier domain get-dimension-size
+    """
+)
+CONTAINERS = frozenset({"while", "conditional", "call"})
+_MADE_OF_OTHERS = CONTAINERS | {"fusion", "async-start"}
+COLLECTIVES = opcodes(
+    """
+    all-gather all-reduce all-to-all collective-broadcast collective-permute
+    ragged-all-to-all recv reduce-scatter send
+    """
+)
+_OF_LIBRARIES = frozenset({"dot", "convolution", "fft", "cholesky", "triangular-solve"})
+_LIBRARIES = ("lapack", "blas", "cu", "hip", "__cu", "__onednn", "TopK", "Eigen")
+#: the frontend attribute of a call that XLA:CPU compiles into one kernel
+_ONE_KERNEL = "xla_cpu_small_call"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel of a compiled program.
+
+    ``origins`` are the operations in it with their lines; where XLA kept none, those
+    that use its result, and it is ``inherited``. ``times`` is how often a run of the
+    program runs it, and ``times_known`` whether that is sure. The work is that of one
+    run of the kernel.
+    """
+
+    name: str
+    kind: Kind
+    operations: tuple[str, ...]
+    origins: tuple[Origin, ...]
+    inherited: bool
+    result: str
+    target: str
+    times: int
+    times_known: bool
+    flops: int
+    transcendentals: int
+    reads: int
+    writes: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that one run reads and writes."""
+        return self.reads + self.writes
+
+    @property
+    def lines(self) -> tuple[tuple[str, int], ...]:
+        """Files and numbers of the lines in it, each once."""
+        return tuple(dict.fromkeys([(o.file, o.line) for o in self.origins]))
+
+    def __str__(self) -> str:
+        lines = ", ".join(dict.fromkeys(map(str, self.origins)))
+        return f"{self.name}: {self.kind} of {' '.join(self.operations)} ({lines})"
+
+
+class Found(NamedTuple):
+    """A kernel's instruction in its computation, and how often it runs."""
+
+    instruction: Instruction
+    computation: Computation
+    times: int
+    known: bool
+
+
+def find(module: Module) -> list[Found]:
+    """The instructions that are kernels, in the order in which they run."""
+    found: dict[str, Found] = {}
+    for each in _walk(module, module.entry, 1, True):
+        before = found.get(each.instruction.name)
+        times = each.times + (0 if before is None else before.times)
+        known = each.known and (before is None or before.known)
+        found[each.instruction.name] = each._replace(times=times, known=known)
+    return [*found.values()]
+
+
+def _walk(
+    module: Module, computation: Computation, times: int, known: bool
+) -> Iterator[Found]:
+    for instruction in computation.instructions.values():
+        opcode = instruction.opcode
+        if opcode in _FREE or opcode.endswith("-done"):
+            continue
+        if opcode in CONTAINERS and not is_one_kernel(instruction):
+            steps = instruction.trip_count if opcode == "while" else 1
+            sure = known and steps is not None and opcode != "conditional"
+            for inner in module.called(instruction):
+                yield from _walk(module, inner, times * (steps or 1), sure)
+        else:
+            yield Found(instruction, computation, times, known)
+
+
+def is_one_kernel(instruction: Instruction) -> bool:
+    """Whether a call is of a loop or function that XLA:CPU made one kernel."""
+    return _ONE_KERNEL in instruction.attributes.get("frontend_attributes", "")
+
+
+def describe(module: Module) -> list[Kernel]:
+    """The kernels of a module, in the order in which they run."""
+    return [_kernel(module, found) for found in find(module)]
+
+
+def _kernel(module: Module, found: Found) -> Kernel:
+    instruction, computation, times, known = found
+    flops, transcendentals = work.arithmetic(module, computation, instruction)
+    reads, writes = work.traffic(module, computation, instruction)
+    inside = list(parts(module, instruction))
+    origins = _origins([*inside, instruction])
+    inherited = not origins
+    return Kernel(
+        instruction.name,
+        kind_of(module, instruction),
+        tuple([i.opcode for i in inside]),
+        origins or _nearby(computation, instruction),
+        inherited,
+        str(instruction.shape),
+        instruction.target,
+        times,
+        known,
+        flops,
+        transcendentals,
+        reads,
+        writes,
+    )
+
+
+def parts(module: Module, instruction: Instruction) -> Iterator[Instruction]:
+    """The instructions that a kernel is made of, itself if it is one operation."""
+    if instruction.opcode not in _MADE_OF_OTHERS:
+        yield instruction
+        return
+    for computation in module.called(instruction):
+        for inner in computation.instructions.values():
+            if inner.opcode not in _FREE:
+                yield from parts(module, inner)
+
+
+def _origins(instructions: list[Instruction]) -> tuple[Origin, ...]:
+    found = [i.origin for i in instructions if i.origin is not None]
+    return tuple(dict.fromkeys(found))
+
+
+def _nearby(computation: Computation, instruction: Instruction) -> tuple[Origin, ...]:
+    """The origins of who uses a result, or else of its operands, however far away."""
+    after, before = computation.users.get, computation.instructions.get
+    for step in (
+        lambda i: after(i.name, []),
+        lambda i: [o for name in i.operands if (o := before(name)) is not None],
+    ):
+        seen, level = {instruction.name}, [instruction]
+        while level:
+            level = [n for i in level for n in step(i) if n.name not in seen]
+            seen.update([i.name for i in level])
+            if origins := _origins(level):
+                return origins
+    return ()
+
+
+def kind_of(module: Module, instruction: Instruction) -> Kind:
+    """What kind of kernel an instruction is."""
+    opcode, target = instruction.opcode, instruction.target
+    if opcode == "fusion":
+        if {i.opcode for i in parts(module, instruction)} <= {"copy"}:
+            return "copy"
+        return _FUSIONS.get(instruction.attributes.get("kind", ""), "loop fusion")
+    if opcode == "call":
+        looped = any([i.opcode == "while" for i in module.inside(instruction)])
+        return "loop in one kernel" if looped else "function in one kernel"
+    if opcode in ("copy", "copy-start"):
+        return "copy"
+    if opcode.removesuffix("-start") in COLLECTIVES:
+        return "collective"
+    if opcode == "custom-call":
+        if "python" in target:
+            return "callback"
+        return "library" if target.startswith(_LIBRARIES) else "custom call"
+    return "library" if opcode in _OF_LIBRARIES else "operation"
