@@ -118,13 +118,9 @@ class LoweredProgram:
             compilation_cache.tell(compilation_cache.LOWERED, self._seconds)
 
     def compile(
-        self, compiler_options: dict[str, Any] | None = None, *, anew: bool = False
+        self, compiler_options: dict[str, Any] | None = None
     ) -> "CompiledProgram":
-        """The executable; what takes time is logged (``log_compiles``).
-
-        Made ``anew`` it is no other program's with equal content, which has the lines
-        of another function.
-        """
+        """The executable; what takes time is logged (``log_compiles``)."""
         there = client.device_platform(self.devices[0])
         if self.platform != there:
             raise DeviceError(
@@ -133,18 +129,18 @@ class LoweredProgram:
             )
         level = log_level()
         if not logger.isEnabledFor(level):
-            return self._compile(compiler_options, anew)
+            return self._compile(compiler_options)
         what = self.who, show_types(self.jaxpr.in_types) or "no arguments"
         logger.log(level, "Compiling %s for %s", *what)
         start = time.perf_counter()
-        made = self._compile(compiler_options, anew)
+        made = self._compile(compiler_options)
         times = 1e3 * self._seconds, 1e3 * (time.perf_counter() - start)
         text = "Compiled %s for %s: lowered in %.1f ms, compiled in %.1f ms"
         logger.log(level, text, *what, *times)
         return made
 
     def _compile(
-        self, compiler_options: dict[str, Any] | None, anew: bool
+        self, compiler_options: dict[str, Any] | None, anew: bool = False
     ) -> "CompiledProgram":
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
         if self.platform == "cpu":
@@ -227,8 +223,10 @@ class CompiledProgram:
         self._kept = None if everything else lowered.kept
 
     def compile_anew(self) -> "CompiledProgram":
-        """The program, compiled once more, with its own lines in the executable."""
-        return self.lowered.compile(self._options, anew=True)
+        """The program, compiled once more: an executable of equal content, which the
+        cache would give, may have the source lines of another function.
+        """
+        return self.lowered._compile(self._options, anew=True)
 
     def __call__(
         self, args: Sequence[ConcreteArray], committed: Any = None
