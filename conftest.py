@@ -3,6 +3,9 @@ tracebacks with the frames of covector.
 """
 
 import os
+from collections.abc import Iterator
+
+import pytest
 
 # It takes effect when the first array is made. Programs on one device do not notice.
 os.environ.setdefault("COVECTOR_NUM_CPU_DEVICES", "8")
@@ -13,3 +16,24 @@ collect_ignore = ["src/covector/compat/jax.py", "src/covector/compat/door"]
 
 #: they have no doctests, and tests/test_gallery.py imports and runs them
 collect_ignore_glob = ["docs/gallery/*.py"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def machine_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The limits of some machine: no test measures the one that it runs on."""
+    from covector.analysis.cost import machine  # noqa: PLC0415  after the variables
+
+    limits = machine.MachineLimits(
+        name="a machine of tests",
+        platform="cpu",
+        bytes_per_s=2e10,
+        flops_per_s={"float32": 2e11, "float64": 1e11, "bfloat16": 2e11},
+        elementwise_per_s=5e10,
+        transcendentals_per_s=5e9,
+        measured_on="2026-11-23",
+    )
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "measured", lambda device: limits)
+        patch.setattr(machine, "cache_folder", lambda: folder)
+        yield

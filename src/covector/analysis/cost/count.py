@@ -90,6 +90,7 @@ class LineCost(NamedTuple):
 class Cost(NamedTuple):
     """What a program costs.
 
+    program    the program
     equations  each equation, at any depth, in the order of ``visits``
     total      the sum; of the branches of a ``cond``, the one with the most FLOPs
     known      whether it is sure: no branch, no loop whose length depends on values,
@@ -97,6 +98,7 @@ class Cost(NamedTuple):
     uncounted  the names of those operations
     """
 
+    program: Jaxpr
     equations: tuple[EquationCost, ...]
     total: Amount
     known: bool
@@ -153,7 +155,7 @@ def cost(jaxpr: Jaxpr) -> Cost:
     uncounted = [e.visit.equation.op.name for e in counted if not e.known]
     total = jaxpr.memo(_total)
     known = total.known and all([e.visit.known for e in counted]) and not uncounted
-    return Cost(counted, total.amount, known, tuple(dict.fromkeys(uncounted)))
+    return Cost(jaxpr, counted, total.amount, known, tuple(dict.fromkeys(uncounted)))
 
 
 def _check(jaxpr: Jaxpr) -> None:

@@ -1,0 +1,314 @@
+"""``machine_limits``: how fast this machine reads memory and computes, measured once.
+
+    bytes_per_s             b + s·c of arrays that no cache holds
+    flops_per_s             products of large matrices, by dtype
+    elementwise_per_s       sums and products of small arrays, many in one kernel
+    transcendentals_per_s   square roots, the fastest of those that count as such
+
+What was measured is kept for the process, and as JSON in the user's folder for caches,
+under the kind of device and the versions that it was measured with. A file that is
+damaged, or of something else, is measured anew and replaced; where none can be written,
+nothing is.
+"""
+
+import contextlib
+import datetime
+import functools
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from covector import numpy as cnp
+from covector import options
+from covector.core import dtypes
+from covector.errors import DeviceError
+from covector.programs.jit.inspection import ensure_compile_time_eval
+from covector.programs.jit.jit import jit
+from covector.programs.placement.device_put import device_put
+from covector.runtime import client
+
+__all__ = ["MachineLimits", "machine_limits"]
+
+#: of what is measured: with another number, files of before are not read
+_VERSION = 1
+#: the dtypes of which products are measured
+_DTYPES = ("float32", "float64", "bfloat16")
+#: seconds for each of the measurements, and how long a run is long enough
+_BUDGET, _LONG = 0.2, 0.004
+#: operations of one kernel on each element
+_CHAIN = 32
+
+
+@dataclass(frozen=True)
+class MachineLimits:
+    """The limits of a device, in bytes and operations for each second.
+
+    name         the processor, and how many of its cores are used
+    flops_per_s  by the name of the dtype
+    measured_on  the day, as 2026-11-23; or where the numbers are from
+    """
+
+    name: str
+    platform: str
+    bytes_per_s: float
+    flops_per_s: Mapping[str, float]
+    elementwise_per_s: float
+    transcendentals_per_s: float
+    measured_on: str
+
+    def flops_in(self, dtype: str) -> float:
+        """The FLOPs for each second in a dtype; of others, the most of all."""
+        return self.flops_per_s.get(dtype, max(self.flops_per_s.values()))
+
+
+#: what is known in this process, by key
+known: dict[str, MachineLimits] = {}
+
+
+def machine_limits(device: Any = None, *, measure: bool = False) -> MachineLimits:
+    """The memory bandwidth and the FLOP rates of a device, as measured on this machine.
+
+    They are measured on the first call, which takes at most two seconds, and kept for
+    this process and, in the user's folder for caches, for others. What else runs on the
+    machine meanwhile makes them smaller.
+
+    Args:
+      device: default: the one that programs run on.
+      measure: measure again; of each limit the larger one is kept.
+
+    Raises:
+      DeviceError: a device of another process, or one without memory for the arrays.
+
+    >>> limits = machine_limits()
+    >>> limits.bytes_per_s > 0 and limits.flops_in("float32") > 0
+    True
+    """
+    device = client.default_device() if device is None else device
+    if not client.is_local(device):
+        raise DeviceError(
+            f"machine_limits measures devices of this process, but {device} is one of "
+            f"process {device.process_index}: call it there."
+        )
+    key = key_of(device)
+    found = known.get(key) or _read(key)
+    if measure or found is None:
+        new = measured(device)
+        found = new if found is None else _larger(new, found)
+        _write(key, found)
+    known[key] = found
+    return found
+
+
+def _larger(new: MachineLimits, old: MachineLimits) -> MachineLimits:
+    """Of each limit the larger one: what was reached once can be reached."""
+    rates = {
+        f.name: max(getattr(new, f.name), getattr(old, f.name))
+        for f in fields(new)
+        if f.type is float
+    }
+    by_dtype = {
+        dtype: max(rate, old.flops_per_s[dtype])
+        for dtype, rate in new.flops_per_s.items()
+    }
+    return replace(new, flops_per_s=by_dtype, **rates)
+
+
+def key_of(device: Any) -> str:
+    """All that the limits of a device depend on, as far as it can be told."""
+    facts = {
+        "version": _VERSION,
+        "device": _name(device),
+        "jaxlib": importlib.metadata.version("jaxlib"),
+        "runtime": device.client.platform_version,
+    }
+    return json.dumps(facts)
+
+
+def _name(device: Any) -> str:
+    if client.device_platform(device) != "cpu":
+        return device.device_kind
+    count = _cores()
+    return f"{_processor()}, {count} core{'s' if count > 1 else ''}"
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _processor() -> str:
+    """The name of the CPU."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+# -- measurements ----------------------------------------------------------------------
+
+
+def measured(device: Any) -> MachineLimits:
+    """The limits of a device, measured now."""
+    # Whatever is being traced: these run.
+    with ensure_compile_time_eval(), options.override(enable_x64=True):
+        flops = {d: _best_rate(_product(d), _doubled(512), device) for d in _DTYPES}
+        small = [2**k for k in (16, 18, 20)]
+        return MachineLimits(
+            name=_name(device),
+            platform=client.device_platform(device),
+            bytes_per_s=_best_rate(_triad, [2**k for k in (24, 26, 28)], device),
+            flops_per_s=flops,
+            elementwise_per_s=_best_rate(_sums_and_products, small, device),
+            transcendentals_per_s=_best_rate(_square_roots, small, device),
+            measured_on=datetime.date.today().isoformat(),
+        )
+
+
+#: what to run, on which arrays, and how much that is; of a size
+_Trial = Callable[[int], tuple[Callable[..., Any], list[Any], int]]
+
+
+def _triad(n: int) -> tuple[Callable[..., Any], list[Any], int]:
+    arrays = [cnp.full(n, value, dtypes.float32) for value in (1, 2)]
+    return lambda b, c: b + 3 * c, arrays, 3 * 4 * n
+
+
+def _product(dtype: str) -> _Trial:
+    def trial(n: int) -> tuple[Callable[..., Any], list[Any], int]:
+        # Products of zeros would be as fast, but processors clock by what they do.
+        x = cnp.full((n, n), 1.25, dtype)
+        return lambda x, y: x @ y, [x, x], 2 * n**3
+
+    return trial
+
+
+def _sums_and_products(n: int) -> tuple[Callable[..., Any], list[Any], int]:
+    def chain(x: Any, y: Any) -> Any:
+        for _ in range(_CHAIN):
+            x = x * y + y
+        return x
+
+    arrays = [cnp.full(n, value, dtypes.float32) for value in (1, 0.5)]
+    return chain, arrays, 2 * _CHAIN * n
+
+
+def _square_roots(n: int) -> tuple[Callable[..., Any], list[Any], int]:
+    def chain(x: Any) -> Any:
+        for _ in range(_CHAIN):
+            x = cnp.sqrt(x)
+        return x
+
+    return chain, [cnp.full(n, 0.5, dtypes.float32)], _CHAIN * n
+
+
+def _doubled(first: int) -> list[int]:
+    return [first << k for k in range(6)]
+
+
+def _best_rate(trial: _Trial, sizes: Iterable[int], device: Any) -> float:
+    """How much is done in a second, at the size at which that is most.
+
+    Sizes grow until one run takes long enough, memory is short, or time is up.
+    """
+    best, end = 0.0, time.perf_counter() + _BUDGET
+    for size in sizes:
+        try:
+            fun, arrays, amount = trial(size)
+            seconds = _seconds(fun, device_put(arrays, device), end)
+        except (DeviceError, MemoryError):
+            if best:
+                break
+            raise
+        best = max(best, amount / seconds)
+        if seconds >= _LONG or time.perf_counter() > end:
+            break
+    return best
+
+
+def _seconds(fun: Callable[..., Any], arrays: Any, end: float) -> float:
+    """The least time that a compiled function takes, of up to ten runs."""
+    compiled = jit(fun)
+    compiled(*arrays).block_until_ready()
+    best = math.inf
+    for _ in range(10):
+        start = time.perf_counter()
+        compiled(*arrays).block_until_ready()
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now > end:
+            break
+    return best
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+def cache_folder() -> Path:
+    """The folder for what programs of this user may keep, and lose."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):  # as its standard asks
+        return Path(named) / "covector"
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches/covector").expanduser()
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+        return Path(local).expanduser() / "covector" / "Cache"
+    return Path("~/.cache/covector").expanduser()
+
+
+def _path(key: str) -> Path:
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return cache_folder() / f"machine-limits-{digest}.json"
+
+
+def _read(key: str) -> MachineLimits | None:
+    """What a file says of this key; None where it is not as it must be."""
+    try:
+        found = json.loads(_path(key).read_text())
+        limits = MachineLimits(**found["limits"])
+        return limits if found["key"] == key and _is_valid(limits) else None
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _is_valid(limits: MachineLimits) -> bool:
+    texts = (limits.name, limits.platform, limits.measured_on)
+    by_dtype = limits.flops_per_s
+    if not isinstance(by_dtype, dict) or set(by_dtype) != set(_DTYPES):
+        return False
+    numbers = [getattr(limits, f.name) for f in fields(limits) if f.type is float]
+    return all([isinstance(text, str) for text in texts]) and all(
+        [type(n) is float and 0 < n < math.inf for n in (*numbers, *by_dtype.values())]
+    )
+
+
+def _write(key: str, limits: MachineLimits) -> None:
+    """Write the file in one step; a folder that is full or read-only is left alone."""
+    content = json.dumps({"key": key, "limits": asdict(limits)}, indent=1)
+    part = None
+    try:
+        path = _path(key)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+            part = file.name
+            file.write(content)
+        os.replace(part, path)
+        part = None
+    except (OSError, RuntimeError):  # also: there is no home
+        pass
+    finally:
+        if part is not None:
+            Path(part).unlink(missing_ok=True)
