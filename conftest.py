@@ -21,7 +21,7 @@ collect_ignore_glob = ["docs/gallery/*.py"]
 @pytest.fixture(autouse=True, scope="session")
 def machine_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The limits of some machine: no test measures the one that it runs on."""
-    from covector.analysis.cost import machine  # noqa: PLC0415  after the variables
+    from covector.analysis.costs import machine  # noqa: PLC0415  after the variables
 
     limits = machine.MachineLimits(
         name="a machine of tests",

@@ -10,6 +10,9 @@ import typing
 from covector import namespaces
 
 if typing.TYPE_CHECKING:
+    from covector.analysis.costs.count import *
+    from covector.analysis.costs.machine import *
+    from covector.analysis.costs.roofline import *
     from covector.analysis.passes.dependence import *
     from covector.analysis.passes.elimination import *
     from covector.analysis.passes.folding import *
@@ -20,6 +23,9 @@ if typing.TYPE_CHECKING:
 else:
     #: modules that are imported when one of their names is first used
     _LAZY = (
+        "costs.count",
+        "costs.machine",
+        "costs.roofline",
         "passes.dependence",
         "passes.elimination",
         "passes.folding",

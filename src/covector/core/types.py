@@ -203,11 +203,6 @@ class ArrayType:
         dtype = dtypes.tangent_dtype(self.dtype)
         return ArrayType(self.shape, dtype, False, self.varying)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes that hold the elements."""
-        return self.size * self.storage.itemsize
-
     # The names by which the ecosystem knows these facts.
     @property
     def weak_type(self) -> bool:

@@ -9,8 +9,9 @@ written in ``docs/decisions/0028-how-operations-are-counted.md``.
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from covector.analysis.passes.programs import as_program
 from covector.analysis.walk import Visit, step_count, visits
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.primitive import Primitive
@@ -150,7 +151,7 @@ def cost(jaxpr: Jaxpr) -> Cost:
     >>> cost(program).total
     Amount(flops=24, transcendentals=3, read=76, written=24)
     """
-    _check(jaxpr)
+    jaxpr = _checked(jaxpr)
     counted = tuple([_of_visit(visit) for visit in visits(jaxpr)])
     uncounted = [e.visit.equation.op.name for e in counted if not e.known]
     total = jaxpr.memo(_total)
@@ -158,12 +159,9 @@ def cost(jaxpr: Jaxpr) -> Cost:
     return Cost(jaxpr, counted, total.amount, known, tuple(dict.fromkeys(uncounted)))
 
 
-def _check(jaxpr: Jaxpr) -> None:
-    if not isinstance(jaxpr, Jaxpr):
-        raise ArgumentError(
-            f"cost needs a program, but got {jaxpr!r}. covector.make_jaxpr(f)(*args) "
-            "gives the program of a function."
-        )
+def _checked(given: Any) -> Jaxpr:
+    """The program that is meant, if all of its sizes are numbers."""
+    jaxpr = as_program("cost", given)
     symbolic = [t for t in jaxpr.in_types if type(t.size) is not int]
     if symbolic:
         raise ArgumentError(
@@ -171,6 +169,7 @@ def _check(jaxpr: Jaxpr) -> None:
             f"takes {show_types(symbolic)}. Trace it for arguments of sizes that are "
             "numbers."
         )
+    return jaxpr
 
 
 def added(amounts: Iterable[Amount]) -> Amount:

@@ -9,8 +9,8 @@ over large arrays, and most operations are slower than those of a product of mat
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from covector.analysis.cost.count import Cost
-from covector.analysis.cost.machine import MachineLimits, machine_limits
+from covector.analysis.costs.count import Cost
+from covector.analysis.costs.machine import MachineLimits, machine_limits
 from covector.core.jaxpr import Equation, Var
 from covector.core.source import Line
 

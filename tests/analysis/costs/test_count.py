@@ -6,7 +6,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
-from covector.analysis.cost.count import Amount, cost
+from covector.analysis import Amount, cost
 
 X = np.ones((4, 8), np.float32)
 W = np.ones((8, 3), np.float32)
