@@ -16,6 +16,7 @@ if typing.TYPE_CHECKING:
     from covector.analysis.passes.dependence import *
     from covector.analysis.passes.elimination import *
     from covector.analysis.passes.folding import *
+    from covector.analysis.passes.graphs import *
     from covector.analysis.passes.inlining import *
     from covector.analysis.passes.levels import *
     from covector.analysis.passes.liveness import *
@@ -29,6 +30,7 @@ else:
         "passes.dependence",
         "passes.elimination",
         "passes.folding",
+        "passes.graphs",
         "passes.inlining",
         "passes.levels",
         "passes.liveness",
