@@ -4,13 +4,12 @@ A program is compiled by itself for the default device, and not run. Its peak is
 ``Executable.memory_use``: arguments, results, and the block of its temporaries.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from covector import options
 from covector.core.annotations import Value
 from covector.core.jaxpr import Equation, Jaxpr, run
-from covector.core.masks import Mask, at_sources, select
+from covector.core.masks import Mask, at_sources
 from covector.core.sizes import show_bytes
 from covector.core.source import Line
 from covector.core.staging import restage
@@ -82,9 +81,10 @@ def over_budget(
     """
     fixed = least.arguments + least.results - least.shared
     text = (
-        f"{who} cannot run in {show_bytes(limit)}. The smallest budget that it can keep "
-        f"is {show_bytes(least.peak)} ({least.peak} bytes): its arguments and results "
-        f"take {show_bytes(fixed)}, its temporaries {show_bytes(least.temporaries)}."
+        f"{who} cannot run in {show_bytes(limit)}. The smallest budget that it can "
+        f"keep is {show_bytes(least.peak)} ({least.peak} bytes): its arguments and "
+        f"results take {show_bytes(fixed)}, its temporaries "
+        f"{show_bytes(least.temporaries)}."
     )
     if largest is not None:
         type_, source = largest
@@ -120,10 +120,3 @@ def _largest(
         if not e.op.regions:
             candidates += [(e, v.type, line) for v in e.outputs]
     return max(candidates, key=lambda made: made[1].nbytes, default=None)
-
-
-def residual_types(jaxpr: Jaxpr, active: Mask) -> Sequence[ArrayType]:
-    """The types of what the derivative of a program keeps besides its inputs."""
-    split = jaxpr.memo(linearize_jaxpr, active)
-    made = [~i for i in split.residual_sources if i < 0]
-    return select(split.primal.out_types, [k in made for k in range(len(split.primal.outputs))])
