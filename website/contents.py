@@ -23,7 +23,8 @@ CONTENTS = {
     "covector": {
         "Arrays": "covector: Array ShapeDtypeStruct typeof float0",
         "Compilation": """
-            covector: jit make_jaxpr eval_shape closure_convert named_call named_scope
+            covector: jit make_jaxpr explain eval_shape closure_convert named_call
+                named_scope
                 pure_callback effects_barrier clear_caches ensure_compile_time_eval
                 block_until_ready __version__""",
         "Derivatives": """

@@ -121,6 +121,7 @@ if TYPE_CHECKING:
         test_util,
         typing,
     )
+    from covector.analysis.explain.explanation import explain
     from covector.analysis.rules import check_rule
     from covector.core.sharding.context_mesh import set_mesh
     from covector.core.sharding.make_mesh import make_mesh
@@ -188,6 +189,7 @@ _FUNCTIONS = {
     "data_parallel": "programs.spmd.data_parallel",
     "effects_barrier": "programs.callbacks.callback",
     "empty_ref": "ref",
+    "explain": "analysis.explain.explanation",
     "free_ref": "ref",
     "freeze": "ref",
     "linear_transpose": "transforms.linear_transpose",
@@ -269,6 +271,7 @@ __all__ = [
     "eval_shape",
     "example_libraries",
     "experimental",
+    "explain",
     "explain_cache_misses",
     "explain_recompiles",
     "export",

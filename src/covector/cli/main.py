@@ -5,13 +5,14 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from covector.cli import demo, doctor, dropin, help, launch, run
+from covector.cli import demo, doctor, dropin, explain, help, launch, run
 from covector.version import __version__
 
 COMMANDS = {
     "demo": demo,
     "doctor": doctor,
     "dropin": dropin,
+    "explain": explain,
     "help": help,
     "launch": launch,
     "run": run,

@@ -11,8 +11,7 @@ from covector.analysis.explain.data import ProgramValue
 from covector.analysis.walk import Visit, visits
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.show import letters
-from covector.core.types import ArrayType
-from covector.programs.higher_order.regions import Kind
+from covector.programs.higher_order.regions import Kind, Region
 
 #: the position at which arguments are born
 BEFORE = -1
@@ -52,6 +51,8 @@ class Wiring(NamedTuple):
     values: list[ProgramValue]
     #: for each output of the program its value; None for constants
     results: list[int | None]
+    #: the values of the variables of the outermost program
+    variables: dict[Var, int]
 
 
 class _Builder:
@@ -118,21 +119,39 @@ class _Builder:
         of a loop to what the step before gives.
         """
         for number, inside in self.carriers.items():
-            operation, end = self.operations[number], self.ends[number]
+            operation = self.operations[number]
             for region in operation.equation.op.regions:
-                taken = dict(zip(region.operands, region.jaxpr.inputs, strict=True))
-                triples = zip(
-                    region.jaxpr.outputs, region.results, region.feeds, strict=True
-                )
-                for atom, result, operand in triples:
-                    given = inside.get(atom) if type(atom) is Var else None
-                    if given is None:
-                        continue
-                    self.values[given].dies = end
-                    if result is not None:
-                        self.tied(operation.outputs[result], given)
-                    if operand in taken:
-                        self.tied(inside[taken[operand]], given)
+                self.tie_region(region, operation, inside, self.ends[number])
+            self.tie_decisions(operation)
+
+    def tie_region(
+        self, region: Region, operation: Operation, inside: dict[Var, int], end: int
+    ) -> None:
+        inputs = dict(zip(region.operands, region.jaxpr.inputs, strict=True))
+        ties = zip(region.jaxpr.outputs, region.results, region.feeds, strict=True)
+        for (atom, result, operand), decides in zip(ties, region.decides, strict=True):
+            given = inside.get(atom) if type(atom) is Var else None
+            if given is None:
+                continue
+            self.values[given].dies = end
+            if result is not None:
+                self.tied(operation.outputs[result], given)
+            if operand in inputs:
+                self.tied(inside[inputs[operand]], given)
+            if decides and region.kind is Kind.LOOP:
+                for output in operation.outputs:
+                    self.tied(output, given)
+
+    def tie_decisions(self, operation: Operation) -> None:
+        """Operands that no program takes decide which one runs, or how often."""
+        op = operation.equation.op
+        taken = {i for region in op.regions for i in region.operands}
+        numbers = iter(operation.inputs)
+        for i, atom in enumerate(operation.equation.inputs):
+            value = next(numbers) if type(atom) is Var else None
+            if value is not None and i not in taken:
+                for output in operation.outputs:
+                    self.tied(output, value)
 
     def tied(self, value: int, source: int) -> None:
         ties = self.values[value].ties
@@ -149,14 +168,14 @@ class _Builder:
             if i is not None:
                 self.values[i].dies = len(self.operations)
         values = list(map(self.value, range(len(self.values))))
-        return Wiring(self.operations, values, found)
+        return Wiring(self.operations, values, found, outer)
 
     def value(self, i: int) -> ProgramValue:
         v = self.values[i]
         return ProgramValue(
             letters(i),
             str(v.type),
-            byte_count(v.type),
+            v.type.nbytes,
             v.made_by,
             v.argument,
             tuple(v.used_by),
@@ -169,9 +188,3 @@ class _Builder:
 def wire(jaxpr: Jaxpr, arguments: Sequence[str]) -> Wiring:
     """Number the equations and values of a program; ``arguments`` names its inputs."""
     return _Builder(jaxpr, arguments).wiring()
-
-
-def byte_count(type: Any) -> int:
-    """The memory of a value of this type; a reference is what it refers to."""
-    inner: ArrayType = getattr(type, "inner_aval", type)
-    return inner.size * inner.storage.itemsize

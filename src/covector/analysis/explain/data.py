@@ -9,6 +9,7 @@ before those inside. A *position* is the number of an equation; a value that an 
 brings is born at position -1, and one that is a result dies at the number of equations.
 """
 
+import functools
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
@@ -100,7 +101,9 @@ class ProgramEquation:
     around: tuple[int, ...]
     times: int
     flops: float
+    transcendentals: float
     bytes: float
+    estimated_share: float
     level: int
     critical: bool
     fusion: int | None
@@ -115,9 +118,10 @@ class ProgramValue:
     used_by   the equations that read it
     born      the position at which it is made
     dies      the position of its last use
-    ties      the values that it is, or may be, another name of: for an input of a
-              program inside, what is passed in, in a loop also by the step before; for
-              the result of what carries programs, what those programs give
+    ties      the values that it comes from otherwise than by an operation: for an
+              input of a program inside, what is passed in, in a loop also by the step
+              before; for the result of what carries programs, what those give, and
+              what decides on the branch or the next step
     """
 
     name: str
@@ -323,20 +327,17 @@ class Data:
     compilation: Compilation
 
 
-def plain(x: Any) -> Any:
-    """Dataclasses as dictionaries and tuples as lists, as JSON has them."""
+def plain(x: Any, of: type | None = None) -> Any:
+    """Dataclasses, or the part of them that class ``of`` declares, as dictionaries, and
+    tuples as lists, as JSON has them.
+    """
     if is_dataclass(x):
-        return {name: plain(getattr(x, name)) for name in _names(type(x))}
+        return {name: plain(getattr(x, name)) for name in _names(of or type(x))}
     if isinstance(x, tuple):
         return [plain(item) for item in x]
     return x
 
 
-_known: dict[type, tuple[str, ...]] = {}
-
-
+@functools.cache
 def _names(of: type) -> tuple[str, ...]:
-    found = _known.get(of)
-    if found is None:
-        found = _known[of] = tuple([f.name for f in fields(of)])
-    return found
+    return tuple([f.name for f in fields(of)])

@@ -7,6 +7,9 @@ from typing import Any
 from covector.analysis.explain.assemble import assemble
 from covector.analysis.explain.data import Data, plain
 from covector.analysis.explain.origin import Origin, find_origin
+from covector.analysis.explain.slicing import chosen_equations, restrict
+from covector.analysis.explain.tables import MOST_LINES, tables
+from covector.analysis.explain.terminal import plain_text, show
 from covector.core.flat import who_of
 from covector.core.source import wraps
 from covector.programs.jit.stages import Compiled, Lowered, Traced
@@ -21,12 +24,50 @@ class Explanation(Data):
     """
 
     origin: Origin = field(compare=False)
+    #: of a slice, the numbers of its equations in the whole program
+    part: tuple[int, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The data, as JSON has it: dictionaries, lists, strings and numbers."""
-        everything = plain(self)
-        del everything["origin"]
-        return everything
+        return plain(self, Data)
+
+    def __repr__(self) -> str:
+        return plain_text(tables(self))
+
+    def show(self, lines: int = MOST_LINES, width: int | None = None) -> None:
+        """Print it as tables in colours; ``print`` shows the same as plain text.
+
+        Args:
+          lines: how many lines of the program are shown, the costliest ones.
+          width: of the output in characters; None for that of the terminal.
+
+        Raises:
+          MissingLibrary: rich is not installed; the extra ``inspect`` brings it.
+        """
+        show(tables(self, lines), width)
+
+    def slice(
+        self, output: str | int | None = None, input: str | int | None = None
+    ) -> "Explanation":
+        """The part that an output needs, or that depends on an input, or both.
+
+        Args:
+          output: the path of a leaf of the result, as ``"result['w']"``, or of what
+            holds leaves; or the number of a leaf. None for any.
+          input: the same of the arguments, as ``"params['w']"``.
+
+        Returns:
+          An explanation of what is left. Its shares are those of the whole program.
+
+        Raises:
+          ArgumentError: there is no such leaf.
+        """
+        wanted = chosen_equations(self.origin, output, input)
+        part = range(len(self.equations)) if self.part is None else self.part
+        new = {old: i for i, old in enumerate(part)}
+        made, kept = restrict(self, [new[i] for i in wanted if i in new])
+        left = tuple([part[i] for i in kept])
+        return Explanation(origin=self.origin, part=left, **made)
 
 
 def explain(fun: Any) -> Callable[..., Explanation]:

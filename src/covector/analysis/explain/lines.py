@@ -6,10 +6,15 @@ program that is written on the line of its call is no line below it.
 
 import linecache
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from covector.analysis.explain.build import Operation
-from covector.analysis.explain.data import LineKind
+from covector.analysis.explain.data import (
+    LineKind,
+    ProgramEquation,
+    ProgramLine,
+    ProgramValue,
+)
 from covector.core.jaxpr import Equation
 from covector.core.source import Line
 from covector.errors import short_name
@@ -95,3 +100,32 @@ def _kind(e: Equation) -> LineKind:
     if Kind.LOOP in kinds:
         return "loop"
     return "branch" if Kind.BRANCH in kinds else "call"
+
+
+def sum_up(
+    line: ProgramLine,
+    equations: Sequence[ProgramEquation],
+    values: Sequence[ProgramValue],
+) -> ProgramLine:
+    """A line with the costs of its operations, and the memory that these make.
+
+    The result of a call, or of the last step of a loop, is another name of what an
+    operation inside makes.
+    """
+
+    def is_new(i: int) -> bool:
+        value = values[i]
+        return all([values[k].bytes != value.bytes for k in value.ties])
+
+    own = [equations[i] for i in line.equations]
+    flops, moved = sum([e.flops for e in own]), sum([e.bytes for e in own])
+    made = [i for e in own for i in e.outputs if is_new(i)]
+    return replace(
+        line,
+        flops=flops,
+        transcendentals=sum([e.transcendentals for e in own]),
+        bytes=moved,
+        intensity=flops / moved if moved else None,
+        estimated_share=sum([e.estimated_share for e in own]),
+        memory_made=sum([values[i].bytes for i in made]),
+    )

@@ -33,6 +33,12 @@ class Origin:
         return self.traced.jaxpr
 
     @property
+    def donated(self) -> list[int]:
+        """The numbers of the inputs whose memory is given up."""
+        captured = len(self.traced.program.captured)
+        return [captured + i for i in self.traced.donate_argnums]
+
+    @property
     def argument_names(self) -> list[str]:
         """The inputs of the program: what the function closes over, then the leaves of
         its arguments, as ``params['w']``.

@@ -1,0 +1,130 @@
+"""The data of explanations, over programs of all kinds."""
+
+import json
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import lax
+from covector.errors import ArgumentError
+
+X = cnp.ones((4, 3))
+
+
+def loss(params, x):
+    for w in params["layers"]:
+        x = cnp.tanh(x @ w)
+    return cnp.sum(x**2)
+
+
+PARAMS = {"layers": [cnp.ones((3, 3))] * 2}
+
+
+def loop(x):
+    return lax.fori_loop(0, 5, lambda _, c: cnp.sin(c), x)
+
+
+def until(x):
+    return lax.while_loop(lambda c: cnp.sum(c) < 100.0, lambda c: c * 2, x)
+
+
+def branch(x):
+    return lax.cond(cnp.sum(x) > 0, cnp.sin, lambda x: x * 2, x)
+
+
+def prints(x):
+    cv.debug.print("{}", x)
+    return cv.pure_callback(np.sin, x, x)
+
+
+def draw(key):
+    return cv.random.normal(key, (3,))
+
+
+def writes(ref):
+    ref[...] = ref[...] * 2
+
+
+PROGRAMS = {
+    "gradient": lambda: cv.explain(cv.grad(loss))(PARAMS, X),
+    "jitted": lambda: cv.explain(cv.jit(loss))(PARAMS, X),
+    "traced": cv.explain(cv.jit(loss).trace(PARAMS, X)),
+    "batched": lambda: cv.explain(cv.vmap(cv.jit(cnp.sin)))(X),
+    "loop": lambda: cv.explain(cv.grad(lambda x: cnp.sum(loop(x))))(X),
+    "loop of unknown length": lambda: cv.explain(until)(X),
+    "branch": lambda: cv.explain(branch)(X),
+    "effects": lambda: cv.explain(prints)(X),
+    "keys": lambda: cv.explain(draw)(cv.random.key(0)),
+    "references": lambda: cv.explain(writes)(cv.new_ref(X)),
+    "nothing": lambda: cv.explain(lambda x: x)(X),
+    "a constant": cv.explain(lambda: cnp.ones(3)),
+    "types": lambda: cv.explain(loop)(cv.ShapeDtypeStruct((7,), "bfloat16")),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_data_is_json_and_every_number_in_it_is_of_something(name):
+    found = json.loads(json.dumps(PROGRAMS[name]().to_dict(), allow_nan=False))
+    counts = {key: len(found[key]) for key in ("equations", "values", "lines")}
+
+    def check(numbers, of):
+        assert all(0 <= i < counts[of] for i in numbers if i is not None)
+
+    for i, e in enumerate(found["equations"]):
+        check([*e["inputs"], *e["outputs"]], "values")
+        check([e["line"]], "lines")
+        assert all(k < i for k in e["around"])
+    for v in found["values"]:
+        check([v["made_by"], *v["used_by"]], "equations")
+        check(v["ties"], "values")
+        assert -1 <= v["born"] <= v["dies"] <= counts["equations"]
+    for i, line in enumerate(found["lines"]):
+        check(line["equations"], "equations")
+        assert line["parent"] is None or 0 <= line["parent"] < i
+    check([r["value"] for r in found["results"]], "values")
+    check([v["value"] for v in found["memory"]["peak"]["values"]], "values")
+    check([v["line"] for v in found["memory"]["peak"]["values"]], "lines")
+    check(found["graph"]["critical_path"], "equations")
+    in_lines = [i for line in found["lines"] for i in line["equations"]]
+    assert sorted(in_lines) == list(range(counts["equations"]))
+    flops = sum(line["flops"] for line in found["lines"])
+    assert flops == sum(e["flops"] for e in found["equations"])
+
+
+def test_a_slice_has_what_an_output_needs_and_what_depends_on_an_input():
+    def f(x, y):
+        return {"a": cnp.sin(x) * cnp.cos(y), "b": cnp.tan(y)}
+
+    whole = cv.explain(f)(X, X)
+    names = lambda part: [e.operation for e in part.equations]  # noqa: E731
+    assert names(whole.slice(output="['a']")) == ["sin", "cos", "mul"]
+    assert names(whole.slice(input="y")) == ["cos", "mul", "tan"]
+    both = whole.slice(output=0, input=1)
+    assert names(both) == ["cos", "mul"]
+    assert names(whole.slice(output="result['a']").slice(input="y")) == names(both)
+    assert both.totals.bytes < whole.totals.bytes
+    json.dumps(both.to_dict(), allow_nan=False)
+
+
+def test_a_slice_of_what_is_not_there_names_what_is():
+    whole = cv.explain(loss)(PARAMS, X)
+    with pytest.raises(ArgumentError, match="Did you mean \"params\\['layers'\\]\\[0"):
+        whole.slice(input="params['layer'][0]")
+    with pytest.raises(ArgumentError, match="output must be the path of a leaf"):
+        whole.slice(output=3)
+
+
+def test_prints_depend_on_what_they_print():
+    def f(x, y):
+        cv.debug.print("{}", cnp.sin(x))
+        return y
+
+    part = cv.explain(f)(X, X).slice(input="x")
+    assert len(part.equations) == 2
+
+
+def test_a_function_that_is_none_is_refused_in_words():
+    with pytest.raises(TypeError, match="explain needs a function, but got 3"):
+        cv.explain(3)
