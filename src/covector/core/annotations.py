@@ -120,7 +120,7 @@ Index: TypeAlias = (
 )
 #: the name of an axis of a mesh or of a vmap
 AxisName: TypeAlias = Hashable
-#: an amount of memory: bytes, or a number with a unit, as "1.5GB" (``core/byte_sizes``)
+#: an amount of memory: bytes, or a number with a unit, as "1.5GB" (``core/sizes.py``)
 MemorySize: TypeAlias = int | str
 
 # -- rules of operations ---------------------------------------------------------------

@@ -5,6 +5,7 @@ moved inside. Over a batch of indices they are a gather and a scatter.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from covector.core.annotations import (
     Value,
     Values,
 )
+from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.primitive import (
@@ -35,11 +37,22 @@ from covector.errors import (
     how_many,
 )
 from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.bitwise import and_
 from covector.operations.broadcasting import Dims, batched, zeros
+from covector.operations.comparison import ge, le
+from covector.operations.creation import Iota
 from covector.operations.gathering import CLIP, Gather
 from covector.operations.joining import Stack
 from covector.operations.scattering import Scatter
-from covector.operations.slicing import MOVING_LIMIT, collapsed_shape, compact, insert
+from covector.operations.selection import where
+from covector.operations.slicing import (
+    MOVING_LIMIT,
+    Pad,
+    collapsed_shape,
+    compact,
+    insert,
+)
+from covector.operations.transposing import Reshape
 from covector.operations.windows import (
     GatherDimensionNumbers,
     ScatterDimensionNumbers,
@@ -50,6 +63,9 @@ from covector.operations.windows import (
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
+
+#: elements from which it pays to choose between an operand and a window in it
+_MANY = 4096
 
 
 @operation
@@ -216,10 +232,33 @@ class DynamicUpdateSlice(Primitive):
         read = update.nbytes + sum([t.nbytes for t in starts])
         return Work(read=read, written=update.nbytes)  # where the operand was
 
+    def _large_window(
+        self, types: Sequence[ArrayType], starts: Sequence[Any]
+    ) -> Sequence[range] | None:
+        """The indices of the window along each axis, where it is known and at least
+        half of a large operand; else None.
+        """
+        x, update = types[:2]
+        known = all([type(start) is ConcreteArray for start in starts])
+        few = x.size < _MANY or 2 * update.size < x.size
+        if (
+            few
+            or not known
+            or not (dtypes.is_numeric(x.dtype) or dtypes.is_bool(x.dtype))
+        ):
+            return None
+        sizes = self.sizes(update.shape)
+        key = window_key(x.shape, sizes, (), [start.host() for start in starts])
+        return [range(part.start, part.stop) for part in key]
+
     def lower(
         self, ctx: "Lowering", x: HloValue, update: HloValue, *starts: HloValue
     ) -> HloResults:
         _, type, *start_types = ctx.in_types
+        if ctx.platform == "cpu" and not ctx.on_several_devices:
+            window = self._large_window(ctx.in_types, ctx.equation.inputs[2:])
+            if window is not None:
+                return ctx.through(partial(_choose, window), x, update, *starts)
         if start_types and start_types[0].dtype.itemsize < 4:
             return ctx.through(
                 lambda x, u, *s: [self(x, u, *map(wide, s))], x, update, *starts
@@ -234,6 +273,32 @@ class DynamicUpdateSlice(Primitive):
             bounded = zip(starts, start_types, most, strict=True)
             starts = tuple([_clamped(ctx, *each) for each in bounded])
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
+
+
+def _choose(
+    window: Sequence[range], x: Value, update: Value, *starts: Value
+) -> Sequence[Array]:
+    """The update inside of the window, and the operand elsewhere, element by element.
+
+    XLA writes a window in place, where nothing else reads the operand. A stencil reads
+    its neighbours: each of the slices would be copied first. This is one kernel.
+    """
+    shape = x.type.shape
+    inside: Value | None = None
+    for axis, (n, part) in enumerate(zip(shape, window, strict=True)):
+        if len(part) < n:
+            index = Iota(dtypes.int32, shape, axis)()
+            first, last = (scalar(k, dtypes.int32) for k in (part[0], part[-1]))
+            within = and_(ge(index, first), le(index, last))
+            inside = within if inside is None else and_(inside, within)
+    update = Reshape(tuple(map(len, window)))(update)
+    if inside is None:
+        return [update]
+    margins = [
+        (part.start, n - part.stop, 0) for n, part in zip(shape, window, strict=True)
+    ]
+    padded = Pad(tuple(margins))(update, scalar(0, update.type.dtype))
+    return [where(inside, padded, x)]
 
 
 def _clamped(ctx: "Lowering", start: Any, type: ArrayType, most: int) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from covector import tree
-from covector.core.annotations import AxisName, PyTree
+from covector.core.annotations import AxisName, MemorySize, PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, describe, who_of
@@ -14,7 +14,7 @@ from covector.core.masks import select
 from covector.core.references import Ref, has_references, lent, on_values
 from covector.core.sharding.mesh import axis_tuple
 from covector.core.source import wraps
-from covector.errors import AxisError
+from covector.errors import ArgumentError, AxisError
 from covector.operations.broadcasting import batched
 from covector.transforms.batch import ShardedAxis, batch_flat
 from covector.transforms.mapped_axes import (
@@ -39,6 +39,7 @@ def vmap(
     axis_name: AxisName | None = None,
     axis_size: int | None = None,
     spmd_axis_name: AxisName | None = None,
+    memory: MemorySize | None = None,
 ) -> Callable[P, R]:
     """``fun`` over a batch: each operation runs once, for all of it.
 
@@ -55,9 +56,14 @@ def vmap(
       axis_size: the size of the batch, needed only where no argument is mapped.
       spmd_axis_name: the mesh axis, or axes, over which the batch axis is divided by
         ``with_sharding_constraint`` and ``jit(in_shardings=)`` inside ``fun``.
+      memory: the most that the compiled program may need, with arguments and results: a
+        number of bytes, or such as ``"1.5GB"``. The batch is run in chunks, as large as
+        that allows; so are values and gradients under ``grad``.
 
     Raises:
-      AxisError: an argument has no such axis, sizes differ, or nothing is mapped.
+      AxisError: an argument has no such axis, sizes differ, or nothing is mapped; or,
+        with ``memory``, ``fun`` communicates over ``axis_name``.
+      OverBudget: one lane at a time needs more than ``memory``.
       TreeMismatch: in_axes or out_axes is not a prefix of what it speaks of.
 
     >>> import covector as cv, covector.numpy as cnp
@@ -69,6 +75,14 @@ def vmap(
     refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
     check_axis_name(who, axis_name)
 
+    in_chunks = None
+    if memory is not None:
+        if spmd_axis_name is not None:
+            raise ArgumentError(
+                f"{who} takes memory= or spmd_axis_name=, not both: a batch that is "
+                "divided over devices is not run in chunks."
+            )
+        in_chunks = _LateBinding.in_chunks(fun, memory, who)
     axis = axis_name
     if spmd_axis_name is not None:
         axis = ShardedAxis(axis_name, axis_tuple(spmd_axis_name))
@@ -87,19 +101,45 @@ def vmap(
         types = [getattr(x, "type", None) for x in leaves]
         dims = from_the_front(axes, types, in_tree, who, fun)
         size = batch_size(types, dims, axis_size, in_tree, who, fun)
+        if in_chunks is not None:
+            outs, found, out_tree = in_chunks(leaves, dims, size, in_tree, axis_name)
+            return _results(out_axes, out_tree, size, outs, found, who)
         flat = FlatFunction(fun, in_tree, who)
         if has_references(leaves):
             outs, found = _batch_references(flat, size, leaves, dims, axis, who)
         else:
             outs, found = batch_flat(flat, size, leaves, dims, axis, who)
-        wanted = _out_dims(out_axes, flat.out_tree, outs, found, who)
-        results = [
-            x if w is None else batched(size, x, d, w)
-            for x, d, w in zip(outs, found, wanted, strict=True)
-        ]
-        return flat.out_tree.unflatten(results)
+        return _results(out_axes, flat.out_tree, size, outs, found, who)
 
     return over_batch
+
+
+class _LateBinding:
+    """``in_chunks(fun, memory, who)``, of programs, which import this; bound once."""
+
+    in_chunks: Callable[..., Any]
+
+
+def bind_chunks(in_chunks: Callable[..., Any]) -> None:
+    """``vmap(fun, memory=)`` is ``in_chunks(fun, memory, who)`` on flat arguments."""
+    _LateBinding.in_chunks = staticmethod(in_chunks)
+
+
+def _results(
+    out_axes: Any,
+    out_tree: Any,
+    size: int,
+    outs: Sequence[Any],
+    found: Sequence[int | None],
+    who: str,
+) -> Any:
+    """The tree of results, with the batch axes where they are wanted."""
+    wanted = _out_dims(out_axes, out_tree, outs, found, who)
+    results = [
+        x if w is None else batched(size, x, d, w)
+        for x, d, w in zip(outs, found, wanted, strict=True)
+    ]
+    return out_tree.unflatten(results)
 
 
 def _batch_references(

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector import tree
-from covector.core.annotations import MemorySize
 from covector.core.array import ConcreteArray
 from covector.core.convert import (
     PYTHON_NUMBERS,
@@ -237,15 +236,6 @@ class JitSpec(NamedTuple):
                 for t in tree.leaves(part)
             ]
         )
-
-
-def as_bytes(given: MemorySize | None, who: str, option: str = "memory") -> int | None:
-    """The bytes that an option names, None where it is not given."""
-    if given is None:
-        return None
-    from covector.core.byte_sizes import byte_count  # noqa: PLC0415  rarely given
-
-    return byte_count(given, who, option)
 
 
 def in_call(keys: Keys, count: int) -> set[int | str]:

@@ -49,7 +49,6 @@ from covector.programs.jit.arguments import (
     ProgramKey,
     Signature,
     as_argument,
-    as_bytes,
     check_disjoint,
     complete_argnums,
 )
@@ -416,6 +415,10 @@ def jit(
     check_disjoint(who, static, donated)
     chosen = tuple(sorted((compiler_options or {}).items()))
     shardings = requested_shardings(in_shardings, out_shardings, device, backend)
-    limit = as_bytes(memory_limit, who, "memory_limit")
+    limit = None
+    if memory_limit is not None:
+        from covector.core.sizes import bytes_of  # noqa: PLC0415  rarely given
+
+        limit = bytes_of(memory_limit, f"the memory_limit of {who}")
     spec = JitSpec(static, donated, inline, keep_unused, chosen, shardings, limit)
     return PjitFunction(fun, spec, who)

@@ -3,7 +3,7 @@
 Imported by those who give a limit.
 """
 
-from covector.core.byte_sizes import shown_bytes
+from covector.core.sizes import show_bytes
 from covector.errors import OverBudget
 from covector.lowering.compile import CompiledProgram
 from covector.runtime.executable import MemoryUse
@@ -14,8 +14,8 @@ def check_memory(compiled: CompiledProgram, limit: int, who: str) -> None:
     use = compiled.executable.memory_use()
     if use.peak > limit:
         raise OverBudget(
-            f"{who} needs {shown_bytes(use.peak)} of memory ({in_words(use)}), but "
-            f"memory_limit is {shown_bytes(limit)}. It has not run. To need less, "
+            f"{who} needs {show_bytes(use.peak)} of memory ({in_words(use)}), but "
+            f"memory_limit is {show_bytes(limit)}. It has not run. To need less, "
             "donate arguments that results replace (jit(donate_argnums=)), compute "
             "again instead of keeping (checkpoint(f, memory=), grad(f, memory=)), run "
             "a batch in chunks (vmap(f, memory=)), or take a smaller batch."
@@ -25,11 +25,11 @@ def check_memory(compiled: CompiledProgram, limit: int, who: str) -> None:
 def in_words(use: MemoryUse) -> str:
     """What a program holds, by kind."""
     parts = [
-        f"{shown_bytes(use.arguments)} of arguments",
-        f"{shown_bytes(use.results)} of results",
-        f"{shown_bytes(use.temporaries)} of temporaries",
+        f"{show_bytes(use.arguments)} of arguments",
+        f"{show_bytes(use.results)} of results",
+        f"{show_bytes(use.temporaries)} of temporaries",
     ]
     text = f"{', '.join(parts[:2])} and {parts[2]}"
     if use.shared:
-        text += f"; {shown_bytes(use.shared)} of the results in donated arguments"
+        text += f"; {show_bytes(use.shared)} of the results in donated arguments"
     return text

@@ -9,10 +9,17 @@ computed before, and keep it after all.
 """
 
 import functools
+import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.annotations import (
+    AxisName,
+    BatchDims,
+    Batched,
+    Value,
+    Values,
+)
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
@@ -36,6 +43,7 @@ from covector.programs.jit.jit import PjitFunction
 from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
+from covector.transforms.vmap import bind_chunks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -208,3 +216,14 @@ def checkpoint(
         return program.out_tree.unflatten(results)
 
     return checkpointed
+
+
+# -- budgets of memory -----------------------------------------------------------------
+
+
+def _budgets() -> Any:
+    """The functions of ``budgets``, which imports this module; few programs need it."""
+    return importlib.import_module("covector.programs.remat.budgets")
+
+
+bind_chunks(lambda *args: _budgets().in_chunks(*args))

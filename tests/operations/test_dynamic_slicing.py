@@ -1,0 +1,77 @@
+"""Windows that are at least half of a large array, in compiled programs."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import lax
+
+LARGE = (72, 73)
+
+
+def update(x, values, index):
+    return x.at[index].set(values)
+
+
+def check(x, index):
+    wanted = x.copy()
+    wanted[index] = wanted[index][..., ::-1]
+    values = wanted[index].copy()
+    found = cv.jit(lambda x, v: update(x, v, index))(x, values)
+    assert np.asarray(found).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", "u4", "f2", "f4", "c8", ml_dtypes.bfloat16]
+)
+def test_a_large_window_leaves_the_bits_of_what_is_around(dtype):
+    x = np.random.default_rng(0).normal(size=LARGE) * 9
+    x[:3], x[:, -2:], x[5] = np.nan, -0.0, -np.inf
+    with np.errstate(invalid="ignore"):
+        x = x.astype(dtype)
+    check(x, np.s_[1:-1, 2:])
+    check(x, np.s_[:40])
+
+
+def test_windows_without_an_axis_and_whole_ones_are_written():
+    x = np.random.default_rng(0).normal(size=(2, 3000)).astype(np.float32)
+    check(x, np.s_[1])
+    check(x[None], np.s_[0, :, 5:])
+    check(x, np.s_[:, :])
+
+
+def test_stencils_copy_no_slices():
+    def heat(u, _):
+        around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+        return u.at[1:-1, 1:-1].add(0.1 * (around - 4 * u[1:-1, 1:-1])), None
+
+    u = cnp.ones(LARGE)
+    compiled = cv.jit(lambda u: lax.scan(heat, u, length=9)[0]).lower(u).compile()
+    assert "dynamic-update-slice" not in compiled.as_text()
+    assert "pad(" in compiled.as_text()
+
+
+def test_small_windows_are_written_where_they_are():
+    u = cnp.ones(LARGE)
+    text = cv.jit(lambda u: u.at[3:9].set(0.0)).lower(u).compile().as_text()
+    assert "dynamic-update-slice" in text
+
+
+def test_windows_at_traced_starts_are_moved_inside():
+    u = np.zeros(LARGE, np.float32)
+    write = cv.jit(lambda u, i: lax.dynamic_update_slice(u, cnp.ones((70, 70)), (i, i)))
+    assert np.asarray(write(u, 50))[2:, 3:].all()
+
+
+def test_the_gradient_of_a_large_window_is_that_of_its_elements():
+    u = np.random.default_rng(0).normal(size=LARGE).astype(np.float32)
+
+    def loss(u):
+        return cnp.sum(u.at[1:, :].set(2 * u[:-1, :]) ** 2)
+
+    wanted = 8 * u
+    wanted[0] += 2 * u[0]
+    wanted[-1] = 0
+    np.testing.assert_allclose(cv.jit(cv.grad(loss))(u), wanted, rtol=1e-6)
