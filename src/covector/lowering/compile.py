@@ -70,6 +70,8 @@ class LoweredProgram:
     mesh_placement: MeshPlacement | None
     #: what the compiler is given
     bytecode: bytes
+    #: how long it took to write
+    seconds: float
 
     def __init__(
         self,
@@ -113,9 +115,9 @@ class LoweredProgram:
                 results,
             )
             self.bytecode = self.module.bytecode()
-        self._seconds = time.perf_counter() - start
+        self.seconds = time.perf_counter() - start
         if compilation_cache.listeners:
-            compilation_cache.tell(compilation_cache.LOWERED, self._seconds)
+            compilation_cache.tell(compilation_cache.LOWERED, self.seconds)
 
     def compile(
         self, compiler_options: dict[str, Any] | None = None
@@ -134,7 +136,7 @@ class LoweredProgram:
         logger.log(level, "Compiling %s for %s", *what)
         start = time.perf_counter()
         made = self._compile(compiler_options)
-        times = 1e3 * self._seconds, 1e3 * (time.perf_counter() - start)
+        times = 1e3 * self.seconds, 1e3 * (time.perf_counter() - start)
         text = "Compiled %s for %s: lowered in %.1f ms, compiled in %.1f ms"
         logger.log(level, text, *what, *times)
         return made

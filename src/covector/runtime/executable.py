@@ -104,6 +104,7 @@ class Executable:
     __slots__ = (
         "__weakref__",
         "_loaded",
+        "compile_seconds",
         "devices",
         "execute",
         "handlers",
@@ -121,6 +122,8 @@ class Executable:
         launch: Callable[..., Any] | None = None,
     ) -> None:
         self._loaded = loaded
+        #: how long XLA took; None where what it had made before was found
+        self.compile_seconds: float | None = None
         self.devices: tuple[client.Device, ...] = _devices(where)
         self.outputs: list[Description] = [
             describe(shape, np.dtype(dtype)) for shape, dtype in outputs
@@ -247,13 +250,15 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     compile_options = _compile_options(devices, options)
     with modules.opened(module, donated) as mine:
         entry = CacheEntry(modules.content(mine), compile_options, devices)
-        loaded = None if anew else entry.find()
+        loaded, seconds = None if anew else entry.find(), None
         if loaded is None:
-            loaded = _compile(mine, devices, compile_options)
+            loaded, seconds = _compile(mine, devices, compile_options)
             if not anew:
                 entry.keep(loaded)
     launch = _launch(loaded, devices, module, compile_options)
-    return Executable(loaded, devices, outputs, launch)
+    made = Executable(loaded, devices, outputs, launch)
+    made.compile_seconds = seconds
+    return made
 
 
 def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
@@ -277,13 +282,15 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     compile_options = _compile_options(devices, options)
     functions = [host_calls.guarded(function) for function in callbacks]
     with modules.opened(module) as mine:
-        loaded = _compile(mine, devices, compile_options, functions)
+        loaded, seconds = _compile(mine, devices, compile_options, functions)
     launch = host_calls.watched(
         _launch(loaded, devices, module, compile_options),
         len(devices) == 1 and client.runs_inline(devices[0]),
         ordered,
     )
-    return Executable(loaded, devices, outputs, launch)
+    made = Executable(loaded, devices, outputs, launch)
+    made.compile_seconds = seconds
+    return made
 
 
 def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Executable:
@@ -397,7 +404,8 @@ def _compile(
     devices: tuple[client.Device, ...],
     options: xc.CompileOptions,
     callbacks: Sequence[Callable[..., Any]] = (),
-) -> xc.LoadedExecutable:
+) -> tuple[xc.LoadedExecutable, float]:
+    """What XLA makes of a module, and how many seconds that takes."""
     start = time.perf_counter()
     try:
         made = devices[0].client.compile_and_load(
@@ -405,6 +413,7 @@ def _compile(
         )
     except JaxlibError as error:
         raise DeviceError(f"XLA cannot compile this program: {error}") from error
+    seconds = time.perf_counter() - start
     if listeners:
-        tell(COMPILED, time.perf_counter() - start)
-    return made
+        tell(COMPILED, seconds)
+    return made, seconds

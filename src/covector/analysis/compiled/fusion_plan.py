@@ -8,6 +8,8 @@ from covector.analysis.compiled import kernels, programs
 from covector.analysis.compiled.hlo import Computation, Instruction, Module, opcodes
 from covector.analysis.compiled.kernels import Kernel
 
+__all__ = ["FusionPlan", "Kernel", "NotFused", "fusion_plan"]
+
 
 @dataclass(frozen=True)
 class NotFused:

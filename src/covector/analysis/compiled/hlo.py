@@ -351,7 +351,7 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def _unquoted(text: str) -> str:
-    """A text that C++ has escaped, in which other bytes than ASCII are octal numbers."""
+    """A text that C++ escaped: bytes that are no ASCII are octal numbers in it."""
     if "\\" not in text:
         return text
 

@@ -44,10 +44,13 @@ def traced(subject: Subject, args: tuple, kwargs: dict[str, Any], who: str) -> T
 def compiled(
     subject: Subject, args: tuple, kwargs: dict[str, Any], who: str
 ) -> CompiledProgram:
-    """The compiled program of a subject."""
+    """The compiled program of a subject: that which its calls run, if there is one."""
     program = traced(subject, args, kwargs, who)
     if isinstance(subject, Compiled):
         return subject._compiled
+    known = program.program.compiled.get(program.placement)
+    if known is not None:
+        return known
     lowered = subject if isinstance(subject, Lowered) else program.lower()
     return lowered.compile()._compiled
 

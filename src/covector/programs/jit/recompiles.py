@@ -8,10 +8,12 @@ be traced again, the remembered trace that differs least gives the reason, which
 
 import functools
 import logging
+import reprlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from covector import options
 from covector.core.flat import argument_path, parameters_of, path_in_call, with_fixed
@@ -52,6 +54,8 @@ class _Depth(threading.local):
 
 depth: _Depth = _Depth()
 _last: OrderedDict[tuple, tuple[Tracing, ...]] = OrderedDict()
+#: how long it took to trace programs, the functions that they call included
+trace_seconds: WeakKeyDictionary[Jaxpr, float] = WeakKeyDictionary()
 
 
 def report(jitted: Any, now: Tracing, called: bool) -> None:
@@ -81,8 +85,29 @@ def report(jitted: Any, now: Tracing, called: bool) -> None:
         )
 
 
+def shown_statics(key: ProgramKey) -> dict[Any, str]:
+    """Short texts of the static arguments in a key."""
+    return {i: reprlib.repr(v) for i, _, v in key.statics} if key.statics else {}
+
+
+def reason(jitted: Any, key: ProgramKey) -> str | None:
+    """Why a function had to be traced for a key, after others; None if it was the
+    first, or nobody remembers.
+    """
+    known = _last.get((_origin(jitted.fun), jitted.spec), ())
+    wanted = shown_statics(key), key._replace(statics=()) if key.statics else key
+    found = [(each.statics, each.key) for each in known]
+    at = found.index(wanted) if wanted in found else len(known)
+    before = known[at + 1 :]
+    if not before:
+        return None
+    reasons = [_reasons(jitted.fun, each, known[at]) for each in before]
+    return "; ".join(min(reasons, key=len)[:3])
+
+
 def remember(jitted: Any, now: Tracing, jaxpr: Jaxpr, seconds: float) -> None:
     """Keep what a function was traced for, and log how long it took."""
+    trace_seconds[jaxpr] = seconds
     key = _origin(jitted.fun), jitted.spec
     _last[key] = (now, *_last.get(key, ())[: _FEW - 1])
     _last.move_to_end(key)

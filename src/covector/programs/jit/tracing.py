@@ -1,6 +1,5 @@
 """From the signature of a call to the program: found under its key, or traced."""
 
-import reprlib
 import time
 from typing import Any
 
@@ -39,7 +38,7 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
     shared = None if fingerprint is None else (fingerprint, jitted.spec, dynamic)
     program = None if shared is None else program_cache.get(shared)
     if program is None:
-        shown = {i: reprlib.repr(v) for i, _, v in statics} if statics else {}
+        shown = recompiles.shown_statics(key)
         now = recompiles.Tracing(dynamic, shown, fingerprint, unknown, user_line())
         recompiles.report(jitted, now, called)
         flat = FlatFunction(
