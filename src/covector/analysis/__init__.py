@@ -10,6 +10,8 @@ import typing
 from covector import namespaces
 
 if typing.TYPE_CHECKING:
+    from covector.analysis.compiled.compilation import *
+    from covector.analysis.compiled.fusion_plan import *
     from covector.analysis.costs.count import *
     from covector.analysis.costs.machine import *
     from covector.analysis.costs.roofline import *
@@ -24,6 +26,8 @@ if typing.TYPE_CHECKING:
 else:
     #: modules that are imported when one of their names is first used
     _LAZY = (
+        "compiled.compilation",
+        "compiled.fusion_plan",
         "costs.count",
         "costs.machine",
         "costs.roofline",
