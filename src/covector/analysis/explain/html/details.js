@@ -1,0 +1,126 @@
+// What is known of the selected part of the graph, and its slices in words.
+
+const LISTED = 12;
+
+function showDetails(program, panel, chosen, slices, does) {
+  if (chosen === null) panel.replaceChildren(...overview(program));
+  else if (chosen.kind === "equation") panel.replaceChildren(...ofEquation(program, chosen.key, does), ...ofSlices(program, slices));
+  else panel.replaceChildren(...ofGroup(program, chosen, does), ...ofSlices(program, slices));
+  if (chosen !== null) {
+    panel.append(button("Take the selection back", () => selection.set(null), { class: "more" }));
+    speak(`${chosen.title} selected; it needs ${counted(slices.up.equations.size, "operation")}, and ${counted(slices.down.equations.size, "operation")} need it`);
+  }
+}
+
+function overview(program) {
+  const { levels, width, critical_path: path, critical_path_flops: cost } = program.graph;
+  const depth = Array.isArray(levels) ? levels.length : levels;
+  return [
+    make("h3", {}, "The whole program"),
+    facts([
+      ["operations", count(program.equations.length)],
+      ["levels", count(depth)],
+      ["width: at once, at most", count(width)],
+      ["critical path", counted(path.length, "operation")],
+      ["its FLOPs", flops(cost)],
+    ]),
+    Array.isArray(levels) && levels.length > 1 ? levelPicture(levels) : null,
+    make("p", { class: "soft" }, "Levels are the steps in which the program could run if everything that is ready ran at once."),
+  ].filter(Boolean);
+}
+
+// How many operations there are at each level.
+function levelPicture(levels) {
+  const [width, height] = [260, 56];
+  const most = Math.max(...levels);
+  const step = width / levels.length;
+  const path = levels.map((n, k) => `L${(k * step).toFixed(1)} ${(height - (height * n) / most).toFixed(1)}h${step.toFixed(2)}`).join("");
+  return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "levels", role: "img", "aria-label": `operations at each of ${levels.length} levels, at most ${most}` },
+    draw("path", { d: `M0 ${height}${path}V${height}Z`, class: "area" }));
+}
+
+function facts(pairs) {
+  return make("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null).map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+}
+
+function ofEquation(program, id, does) {
+  const e = program.equations[id];
+  const line = program.lines[e.line];
+  const kernel = e.fusion === null ? null : program.optimisation?.fusions[e.fusion];
+  return [
+    make("h3", {}, e.operation),
+    e.parameters ? make("p", { class: "code" }, e.parameters) : null,
+    make("p", {}, lineButton(program, e.line), line.scope ? ` ${line.scope}` : ""),
+    sourceText(program, e.line),
+    facts([
+      ["result", typeOf(program, e)],
+      ["FLOPs", flops(e.flops)],
+      ["bytes", bytes(e.bytes)],
+      ["runs", e.times > 1 ? `${count(e.times)} times` : null],
+      ["level", count(e.level)],
+      ["critical path", e.critical ? "yes" : "no"],
+      ["kernel", kernel ? kernel.name : null],
+    ]),
+    e.inside.length ? button(`Look inside: ${counted(e.inside.length, "operation")}`, () => does.enter(id)) : null,
+    valueList(program, "Operands", e.inputs),
+    equationList(program, "Read by", [...usersOf(program, id)]),
+  ].filter(Boolean);
+}
+
+function ofGroup(program, chosen, does) {
+  const equations = chosen.equations.map((id) => program.equations[id]);
+  const sum = (key) => equations.reduce((all, e) => all + (e[key] ?? 0), 0);
+  const lines = [...new Set(equations.map((e) => e.line))];
+  const closed = chosen.node?.children.length ? chosen.node : null;
+  return [
+    make("h3", {}, chosen.title),
+    equations.length ? make("p", {}, lineButtons(program, lines)) : null,
+    equations.length ? facts([
+      ["operations", count(equations.length)],
+      ["FLOPs", flops(sum("flops"))],
+      ["bytes", bytes(sum("bytes"))],
+    ]) : null,
+    closed ? button("Open", () => does.open(closed)) : null,
+    equations.length > 0 ? equationList(program, "Operations", chosen.equations) : valueList(program, "Values", chosen.values),
+  ].filter(Boolean);
+}
+
+function ofSlices(program, slices) {
+  const inputs = (slice) => [...slice.values].map((id) => program.values[id]).filter((value) => value.argument !== null);
+  const found = inputs(slices.up);
+  const results = (program.results ?? []).filter((result) => result.value !== null && slices.down.values.has(result.value));
+  return [
+    make("h3", {}, "Slices"),
+    make("p", { class: "slice-up" }, `▲ It needs ${counted(slices.up.equations.size, "operation")}, and `, counted(found.length, "argument"), found.length ? ":" : "."),
+    chips(found.map((value) => [value.argument, () => selectValue(program, value.id, "panel")])),
+    make("p", { class: "slice-down" }, `▼ ${counted(slices.down.equations.size, "operation")} need it, and `, counted(results.length, "result"), results.length ? ":" : "."),
+    chips(results.map((result) => [result.name, () => selectValue(program, result.value, "panel")])),
+  ];
+}
+
+function chips(pairs) {
+  const shown = pairs.slice(0, LISTED).map(([name, action]) => button(name, action, { class: "chip" }));
+  if (pairs.length > LISTED) shown.push(make("span", { class: "soft" }, `and ${count(pairs.length - LISTED)} more`));
+  return make("div", { class: "chips" }, shown);
+}
+
+function valueList(program, title, ids) {
+  if (!ids.length) return null;
+  return make("div", {}, make("h4", {}, title), chips(ids.map((id) => {
+    const value = program.values[id];
+    return [`${inputOrMaker(program, value)} ${value.type}`, () => selectValue(program, id, "panel")];
+  })));
+}
+
+function inputOrMaker(program, value) {
+  return value.made_by === null ? inputName(program, value) : valueName(program, value);
+}
+
+function equationList(program, title, ids) {
+  if (!ids.length) return null;
+  return make("div", {}, make("h4", {}, title), chips(ids.map((id) => {
+    const e = program.equations[id];
+    return [`${e.operation} ${typeOf(program, e)}`, () => selectEquation(program, id, "panel")];
+  })));
+}

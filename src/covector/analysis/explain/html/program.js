@@ -1,0 +1,69 @@
+// The program: the data of the explanation, and what follows from it.
+
+function unpack(x) {
+  if (Array.isArray(x)) return x.map(unpack);
+  if (x === null || typeof x !== "object") return x;
+  const keys = Object.keys(x);
+  if (keys.length === 1 && keys[0] === "columns") return records(x.columns);
+  return Object.fromEntries(keys.map((key) => [key, unpack(x[key])]));
+}
+
+function records(columns) {
+  const whole = Object.entries(columns).map(([key, column]) => [
+    key,
+    Array.isArray(column) ? column.map(unpack) : column.at.map((at) => column.texts[at]),
+  ]);
+  return whole[0][1].map((_, row) => Object.fromEntries(whole.map(([key, cells]) => [key, cells[row]])));
+}
+
+function readProgram(data, sources) {
+  const program = { ...data, sources };
+  program.equations.forEach((equation, id) => {
+    equation.id = id;
+    equation.parent = equation.around.length ? equation.around[equation.around.length - 1] : null;
+    equation.inside = [];
+  });
+  for (const equation of program.equations) {
+    if (equation.parent !== null) program.equations[equation.parent].inside.push(equation.id);
+  }
+  program.values.forEach((value, id) => {
+    value.id = id;
+    value.tiedTo = [];
+  });
+  for (const value of program.values) {
+    for (const tie of value.ties ?? []) program.values[tie].tiedTo.push(value.id);
+  }
+  program.lines.forEach((line, id) => {
+    line.id = id;
+    line.inside = [];
+  });
+  for (const line of program.lines) {
+    if (line.parent !== null) program.lines[line.parent].inside.push(line.id);
+  }
+  return program;
+}
+
+function lineName(line) {
+  return `${fileName(line.file)}:${line.line}`;
+}
+
+function timesText(line) {
+  if (line.kind === "line") return "";
+  if (line.kind === "loop") return line.times_known ? `loop × ${count(line.times)}` : "loop";
+  return line.kind;
+}
+
+function typeOf(program, equation) {
+  return equation.outputs.map((value) => program.values[value].type).join(", ");
+}
+
+// The line at which a value is made, or null.
+function lineOfValue(program, value) {
+  return value.made_by === null ? null : program.lines[program.equations[value.made_by].line] ?? null;
+}
+
+function valueName(program, value) {
+  if (value.argument !== null) return value.argument;
+  if (value.made_by === null) return value.name;
+  return program.equations[value.made_by].operation;
+}

@@ -1,0 +1,81 @@
+// The roofline: kernels by intensity and speed, below what the machine can do at best.
+
+const ROOFLINE_HEIGHT = 340;
+
+function rooflineView(program) {
+  const holder = viewOf("roofline");
+  const { roofline, machine, optimisation } = program;
+  const kernels = (roofline?.fusions ?? [])
+    .map((entry) => ({ ...entry, kernel: optimisation?.fusions[entry.fusion] }))
+    .filter((entry) => entry.kernel);
+  if (!roofline || !machine) {
+    holder.append(make("p", { class: "note" }, "The limits of the machine are not known, or the program was not compiled."));
+    return;
+  }
+  holder.append(make("p", {}, `${machine.name}: ${bytes(machine.bytes_per_s)}/s, ${roofs(machine).map(([name, rate]) => `${flops(rate)}FLOP/s in ${name}`).join(", ")}. No run can be faster than ${seconds(roofline.lower_bound_s)}.`));
+  if (roofline.gains.length) holder.append(gainList(program, roofline.gains));
+  const points = kernels.map(pointOf).filter((point) => point.intensity > 0 && point.speed > 0);
+  if (!points.length) return;
+  const stage = make("div", { class: "stage" });
+  const told = make("p", { class: "told", role: "status" }, "Point at a kernel to read about it.");
+  holder.append(stage, told, make("p", { class: "note" }, "○ bound by memory, ◆ bound by computing; the larger, the more of the time. Kernels that compute nothing are not shown."));
+  const label = `${points.length} kernels by FLOPs per byte and FLOPs per second`;
+  plot(stage, ROOFLINE_HEIGHT, label, (svg, width) => paintRoofline(svg, width, program, points, told));
+}
+
+function roofs(machine) {
+  return Object.entries(machine.flops_per_s).sort((a, b) => b[1] - a[1]);
+}
+
+// Measured where it was; else the speed at which the kernel reaches its lower bound.
+function pointOf(entry) {
+  const took = entry.kernel.measured_s ?? entry.lower_bound_s;
+  return { ...entry, took, speed: took ? entry.kernel.flops / took : 0, measured: entry.kernel.measured_s !== null };
+}
+
+function paintRoofline(svg, width, program, points, told) {
+  const { machine } = program;
+  const rates = roofs(machine);
+  const best = rates[0]?.[1] ?? 1;
+  const knee = best / machine.bytes_per_s;
+  const xs = range([...points.map((p) => p.intensity), knee], 3);
+  const ys = range([...points.map((p) => p.speed), best], 2);
+  const x = logarithmic(xs, [MARGIN.left, width - MARGIN.right]);
+  const y = logarithmic(ys, [ROOFLINE_HEIGHT - MARGIN.bottom, MARGIN.top]);
+  levelsAcross(svg, powersOfTen(...ys, 6), y, flops, width);
+  ticksBelow(svg, powersOfTen(...xs, width < 500 ? 4 : 8), x, (value) => (value < 0.01 ? value.toExponential(0) : String(value)), ROOFLINE_HEIGHT);
+  svg.append(
+    draw("text", { x: width - MARGIN.right, y: ROOFLINE_HEIGHT - 3, class: "tick end" }, "FLOP per byte"),
+    draw("text", { x: 4, y: 10, class: "tick" }, "FLOP/s"));
+  const slope = (intensity) => y(Math.max(Math.min(intensity * machine.bytes_per_s, ys[1]), ys[0]));
+  const start = Math.max(xs[0], ys[0] / machine.bytes_per_s);
+  svg.append(draw("path", { class: "roof", d: `M${x(start)} ${slope(start)}L${x(knee)} ${y(best)}H${width - MARGIN.right}` }));
+  for (const [k, [name, rate]] of rates.entries()) {
+    if (k) svg.append(draw("path", { class: "roof lower", d: `M${x(rate / machine.bytes_per_s)} ${y(rate)}H${width - MARGIN.right}` }));
+    svg.append(draw("text", { x: width - MARGIN.right - 4, y: y(rate) - 5, class: "strong end" }, name));
+  }
+  const longest = Math.max(...points.map((p) => p.took));
+  const sorted = [...points].sort((a, b) => b.took - a.took);
+  svg.append(...sorted.map((point) => kernelMark(program, point, x, y, 3.5 + 8 * Math.sqrt(point.took / longest), told)));
+}
+
+function range(values, spare) {
+  return [Math.min(...values) / spare, Math.max(...values) * spare];
+}
+
+function kernelMark(program, point, x, y, size, told) {
+  const [cx, cy] = [x(point.intensity), y(point.speed)];
+  const { kernel } = point;
+  const text = `${kernel.name}: ${ratio(point.intensity)} FLOP per byte, ${seconds(point.took)} ${point.measured ? "measured" : "at least"}, bound by ${point.bound === "memory" ? "memory" : "computing"}. ${operationsText(kernel.operations)}`;
+  const tell = () => told.replaceChildren(text, " ", lineButtons(program, kernel.lines));
+  const shape = point.bound === "memory"
+    ? draw("circle", { cx, cy, r: size })
+    : draw("path", { d: `M${cx} ${cy - size * 1.2}l${size * 1.2} ${size * 1.2}l${-size * 1.2} ${size * 1.2}l${-size * 1.2} ${-size * 1.2}z` });
+  return draw("g", { class: `kernel ${point.bound}`, tabindex: "0", onpointerenter: tell, onfocus: tell, onclick: tell }, shape, draw("title", {}, text));
+}
+
+function gainList(program, gains) {
+  return make("ol", { class: "gains" }, gains.map((gain) => make("li", {},
+    make("b", {}, `up to ${seconds(gain.seconds)}`), lineButton(program, gain.line), make("span", {}, gain.why),
+    gain.line === null ? null : sourceText(program, gain.line))));
+}
