@@ -10,6 +10,7 @@ import typing
 from covector import namespaces
 
 if typing.TYPE_CHECKING:
+    from covector.analysis.compiled.changes import *
     from covector.analysis.compiled.compilation import *
     from covector.analysis.compiled.fusion_plan import *
     from covector.analysis.costs.count import *
@@ -26,6 +27,7 @@ if typing.TYPE_CHECKING:
 else:
     #: modules that are imported when one of their names is first used
     _LAZY = (
+        "compiled.changes",
         "compiled.compilation",
         "compiled.fusion_plan",
         "costs.count",

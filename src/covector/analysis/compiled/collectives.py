@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covector.analysis.compiled import kernels, programs
+from covector.analysis.compiled import kernels
 from covector.analysis.compiled.hlo import Instruction, Module, Origin
+from covector.analysis.compiled.programs import Subject
 from covector.analysis.walk import visits
 from covector.core.sharding.mesh import Mesh
-from covector.lowering.compile import CompiledProgram
 from covector.operations.collectives import Collective as Communication
 
 
@@ -41,18 +41,18 @@ class Collective:
         return f"{self.operation} of {self.bytes} bytes {over}, {by} ({lines})"
 
 
-def collectives_of(program: CompiledProgram) -> tuple[Collective, ...]:
+def collectives_of(subject: Subject) -> tuple[Collective, ...]:
     """The communication in a program; none where one device runs it."""
-    if len(program.lowered.devices) == 1:
+    if len(subject.program.lowered.devices) == 1:
         return ()
-    return tuple(find(programs.optimised(program), program))
+    return tuple(find(subject.optimised(), subject))
 
 
-def find(module: Module, program: CompiledProgram) -> list[Collective]:
+def find(module: Module, subject: Subject) -> list[Collective]:
     """The communication in what a program was optimised to."""
-    placement = program.lowered.mesh_placement
+    placement = subject.program.lowered.mesh_placement
     mesh = None if placement is None else placement.mesh
-    operations = [visit.equation.op for visit in visits(program.lowered.jaxpr)]
+    operations = [visit.equation.op for visit in visits(subject.jaxpr)]
     names = {op.name for op in operations if isinstance(op, Communication)}
     found = {each.instruction.name: each for each in kernels.find(module)}
     made = []

@@ -66,7 +66,7 @@ class Compilation:
         return "\n".join(lines)
 
 
-def compilation(fun: programs.Subject) -> Callable[..., Compilation]:
+def compilation(fun: programs.Function) -> Callable[..., Compilation]:
     """How long a function took to trace, lower and compile, and why it was again.
 
     Args:
@@ -90,8 +90,8 @@ def compilation(fun: programs.Subject) -> Callable[..., Compilation]:
     """
 
     def timed(*args: Any, **kwargs: Any) -> Compilation:
-        program = programs.compiled(fun, args, kwargs, "compilation")
-        jaxpr = program.lowered.jaxpr
+        subject = programs.compiled(fun, args, kwargs, "compilation")
+        program, jaxpr = subject.program, subject.jaxpr
         because = None
         if isinstance(fun, PjitFunction):
             because = recompiles.reason(fun, fun.signature(args, kwargs).key)
@@ -102,7 +102,7 @@ def compilation(fun: programs.Subject) -> Callable[..., Compilation]:
             program.executable.compile_seconds is None,
             _functions(jaxpr),
             because,
-            collectives_of(program),
+            collectives_of(subject),
         )
 
     return timed

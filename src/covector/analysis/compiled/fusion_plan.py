@@ -65,7 +65,7 @@ class FusionPlan:
         return "\n".join(shown)
 
 
-def fusion_plan(fun: programs.Subject) -> Callable[..., FusionPlan]:
+def fusion_plan(fun: programs.Function) -> Callable[..., FusionPlan]:
     """What the compiler fused into which kernels, by the lines of the program.
 
     Args:
@@ -87,8 +87,7 @@ def fusion_plan(fun: programs.Subject) -> Callable[..., FusionPlan]:
     """
 
     def planned(*args: Any, **kwargs: Any) -> FusionPlan:
-        program = programs.compiled(fun, args, kwargs, "fusion_plan")
-        return plan_of(programs.optimised(program))
+        return plan_of(programs.compiled(fun, args, kwargs, "fusion_plan").optimised())
 
     return planned
 

@@ -7,10 +7,11 @@ then the program is compiled anew, only to be looked at.
 
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from covector.analysis.compiled.hlo import Module, parse, place_of
 from covector.analysis.walk import visits
+from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
 from covector.errors import ArgumentError
 from covector.lowering.compile import CompiledProgram
@@ -18,50 +19,75 @@ from covector.programs.jit.jit import PjitFunction, jit
 from covector.programs.jit.stages import Compiled, Lowered, Traced
 
 #: a function, jitted or not, or a stage of a jitted one
-Subject = Callable[..., Any] | Traced | Lowered | Compiled
+Function = Callable[..., Any] | Traced | Lowered | Compiled
 
 
-def traced(subject: Subject, args: tuple, kwargs: dict[str, Any], who: str) -> Traced:
-    """The traced program of a subject.
+class Subject(NamedTuple):
+    """A compiled function that is looked at; ``fun`` knows the names of its arguments,
+    where they are known.
+    """
+
+    traced: Traced
+    program: CompiledProgram
+    fun: Any = None
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program as it was traced."""
+        return self.program.lowered.jaxpr
+
+    def optimised(self) -> Module:
+        """What XLA made of the program, with the lines of this program."""
+        module = parse(self.program.executable.as_text())
+        places = lines_of(self.jaxpr)
+        if places and not {o.place for o in module.origins} <= places:
+            module = parse(self.program.compile_anew().executable.as_text())
+        return module
+
+    def given(self) -> Module:
+        """What XLA was given."""
+        return parse(self.program.lowered.hlo().as_hlo_text())
+
+    def argument(self, number: int) -> str:
+        """A parameter of the module in words: ``argument w['bias']``."""
+        i = self.program.lowered.kept[number] - len(self.traced.program.captured)
+        if i < 0:
+            return "a value that the function closes over"
+        return argument_path(self.traced.in_tree, i, self.fun)
+
+
+def compiled(
+    fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any], who: str
+) -> Subject:
+    """A function and what its calls run; it is compiled if it was not called before.
 
     Raises:
       ArgumentError: a stage was given, which has its arguments, and arguments too.
     """
-    if isinstance(subject, Traced | Lowered | Compiled):
+    if isinstance(fun, Traced | Lowered | Compiled):
         if args or kwargs:
             raise ArgumentError(
-                f"{who} was given a {type(subject).__name__.lower()} function, which "
-                "knows the types of its arguments, and arguments too. Leave them out: "
-                f"{who}(…)()."
+                f"{who} was given a {type(fun).__name__.lower()} function, which knows "
+                f"its arguments, and arguments too. Leave them out: {who}(…)()."
             )
-        return subject if isinstance(subject, Traced) else subject._traced
-    if isinstance(subject, MethodType) and isinstance(subject.__func__, PjitFunction):
-        subject, args = subject.__func__, (subject.__self__, *args)
-    fun = subject if isinstance(subject, PjitFunction) else jit(subject)
-    return fun.trace(*args, **kwargs)
+        return _of_stage(fun)
+    if isinstance(fun, MethodType) and isinstance(fun.__func__, PjitFunction):
+        fun, args = fun.__func__, (fun.__self__, *args)
+    jitted = fun if isinstance(fun, PjitFunction) else jit(fun)
+    made = _of_stage(jitted.trace(*args, **kwargs))
+    # Static arguments are left out of the tree, so names would be those of others.
+    return made if jitted.spec.static else made._replace(fun=jitted.fun)
 
 
-def compiled(
-    subject: Subject, args: tuple, kwargs: dict[str, Any], who: str
-) -> CompiledProgram:
-    """The compiled program of a subject: that which its calls run, if there is one."""
-    program = traced(subject, args, kwargs, who)
-    if isinstance(subject, Compiled):
-        return subject._compiled
-    known = program.program.compiled.get(program.placement)
+def _of_stage(stage: Traced | Lowered | Compiled) -> Subject:
+    if isinstance(stage, Compiled):
+        return Subject(stage.traced, stage._compiled)
+    traced = stage if isinstance(stage, Traced) else stage.traced
+    known = traced.program.compiled.get(traced.placement)
     if known is not None:
-        return known
-    lowered = subject if isinstance(subject, Lowered) else program.lower()
-    return lowered.compile()._compiled
-
-
-def optimised(program: CompiledProgram) -> Module:
-    """The HLO that XLA made of a program, with the lines of this program."""
-    module = parse(program.executable.as_text())
-    places = lines_of(program.lowered.jaxpr)
-    if places and not {o.place for o in module.origins} <= places:
-        module = parse(program.compile_anew().executable.as_text())
-    return module
+        return Subject(traced, known)
+    lowered = stage if isinstance(stage, Lowered) else stage.lower()
+    return Subject(traced, lowered.compile()._compiled)
 
 
 def lines_of(jaxpr: Jaxpr) -> set[tuple[str, int, str]]:
