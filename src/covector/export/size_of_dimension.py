@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covector.core.jaxpr import Equation, Var
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Primitive, costs_nothing, operation
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.types import ArrayType
 from covector.errors import InconclusiveDimensionOperation
@@ -25,6 +25,7 @@ class SizeOfDimension(Primitive):
     """
 
     interned = False
+    work = costs_nothing
 
     #: a ``Dimension``
     dimension: Any

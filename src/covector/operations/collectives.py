@@ -28,7 +28,15 @@ from covector.core.annotations import (
     Values,
 )
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, Operand, Primitive, operation
+from covector.core.primitive import (
+    Linearized,
+    Operand,
+    Primitive,
+    Work,
+    costs_nothing,
+    moves,
+    operation,
+)
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, bind_cast
 from covector.errors import AxisError, DTypeError, TypeMismatch
@@ -65,6 +73,7 @@ class Collective(Primitive):
     uniform = False
     #: which participants communicate with each other; None for all of them
     groups: Groups = None
+    work = moves
 
     @property
     def axis_names(self) -> tuple[Axis, ...]:  # type: ignore[override]
@@ -135,6 +144,9 @@ class _Reduction(Collective):
     @property
     def axis_names(self) -> tuple[Axis, ...]:  # type: ignore[override]
         return self.axes
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(flops=outs[0].size)  # as if of two participants, as XLA has it
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         return (x,)
@@ -235,6 +247,7 @@ class AxisIndex(Collective):
     """The index of each participant along the named axis, an i32 scalar."""
 
     axis: Axis
+    work = costs_nothing
 
     def type_rule(self) -> Sequence[ArrayType]:
         return (ArrayType((), dtypes.int32),)
@@ -327,6 +340,9 @@ class PSumScatter(Collective):
                 f"{length}."
             )
         return (x.with_shape(tuple(shape)),)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(flops=types[0].size - outs[0].size)
 
     def shifted(self, n: int) -> "PSumScatter":
         return self.replace(at=self.at + n)

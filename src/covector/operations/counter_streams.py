@@ -78,6 +78,9 @@ class CounterStream(Cipher):
         block = self.encrypt(HostWords, split_words(key), split_words(counter))
         return np.stack(np.broadcast_arrays(*block), -1)
 
+    def num_blocks(self, out: ArrayType) -> int:
+        return out.size // self.words
+
     def unrolled(self, ctx: "Lowering", states: HloValue) -> HloValue:
         (kind,), (out,) = ctx.in_types, ctx.out_types
         words = WideWords(ctx, out.shape[:-1])
@@ -105,6 +108,8 @@ class PhiloxBlocks(CounterStream):
     """
 
     words = 4
+    #: ten rounds of two products of two words, four masks and, but for one, two sums
+    steps = 10 * (2 * 2 + 4) + 9 * 2
 
     def encrypt(self, on: Any, key: Words, counter: Words) -> Sequence[Any]:
         a, b, c, d = *counter, *key

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.primitive import Operand, Primitive, operation
+from covector.core.primitive import Operand, Primitive, costs_nothing, operation
 from covector.core.sharding.context_mesh import get_abstract_mesh
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.shardings import NamedSharding
@@ -34,6 +34,7 @@ class ShardingConstraint(Primitive):
     """
 
     sharding: NamedSharding
+    work = costs_nothing
 
     @property
     def mesh(self) -> Mesh | AbstractMesh:  # type: ignore[override]

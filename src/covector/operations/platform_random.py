@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from covector.core import dtypes
 from covector.core.effects import CALLS
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Primitive, Work, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -36,6 +36,9 @@ class RngUniform(Primitive):
         if not dtypes.is_real(low.dtype):
             raise DTypeError(f"rng_uniform draws real numbers, but got {low}.")
         return (ArrayType(self.shape, low.dtype),)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(transcendentals=outs[0].size)  # as XLA has it
 
     def lower(self, ctx: "Lowering", low: HloValue, high: HloValue) -> HloResults:
         length = ArrayType((len(self.shape),), dtypes.int64)

@@ -30,7 +30,7 @@ from covector.core.annotations import Batched, HostArray, Value, Values
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.key_types import KeyType
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Primitive, Work, moves, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -46,6 +46,7 @@ from covector.operations.creation import Iota
 from covector.operations.joining import Split
 from covector.operations.slicing import Slice
 from covector.operations.threefry import (
+    STEPS,
     LoweredWords,
     Words,
     encrypt,
@@ -72,6 +73,8 @@ _32 = np.uint64(32)
 class KeyOperation(Primitive):
     """An operation on keys of any shape, each by itself."""
 
+    work = moves
+
     def require_keys(self, keys: ArrayType) -> None:
         if keys.dtype is not THREEFRY:
             raise self._no_keys(keys, str(THREEFRY))
@@ -94,10 +97,19 @@ class Cipher(KeyOperation):
     """
 
     op_count = 128
+    #: operations on words for one block
+    steps = STEPS
 
     def unrolled(self, ctx: "Lowering", *operands: HloValue) -> HloValue:
         """The operation lowered where it stands."""
         raise self._missing("unrolled", "compilation", ctx.in_types)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(flops=self.steps * self.num_blocks(outs[0]))
+
+    def num_blocks(self, out: ArrayType) -> int:
+        """The number of blocks that are encrypted for a result."""
+        return out.size
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.call(_function(self, *ctx.in_types), operands)
@@ -118,6 +130,9 @@ class Unrolled(Primitive):
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return self.cipher.batch(size, args, dims)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return self.cipher.work(types, outs)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return self.cipher.unrolled(ctx, *operands)
@@ -368,6 +383,9 @@ class RandomWords(Cipher):
         high = (low + np.uint64(self.half)) % np.uint64(max(self.count, 1))
         halves = split_words(encrypt(keys[..., None], low | (high << _32)))
         return np.concatenate(halves, -1)[..., : self.count]
+
+    def num_blocks(self, out: ArrayType) -> int:
+        return prod(out.shape[:-1]) * self.half
 
     def unrolled(self, ctx: "Lowering", keys: HloValue) -> HloValue:
         (out,) = ctx.out_types

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
+#: operations on words for one block: 20 rounds of five, keys added six times
+STEPS = 20 * 5 + 2 + 2 + 5 * 3
 #: words up to which one Python integer is quicker than NumPy
 PACKED_LIMIT = 256
 

@@ -21,7 +21,13 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.effects import LASTS
 from covector.core.flat import arrays
-from covector.core.primitive import Linearized, ManyResults, Operand, operation
+from covector.core.primitive import (
+    Linearized,
+    ManyResults,
+    Operand,
+    costs_nothing,
+    operation,
+)
 from covector.core.source import user_line
 from covector.core.types import ArrayType
 from covector.errors import CheckFailed, NotCheckified, TypeMismatch
@@ -47,6 +53,7 @@ class Check(ManyResults):
     name = "check"
     interned = False
     effects = LASTS
+    work = costs_nothing
 
     sites: Sites
     for_debugging: bool = False

@@ -15,7 +15,7 @@ from covector.core.convert import as_array
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.leaks import check_leaks
-from covector.core.primitive import Operand, Primitive
+from covector.core.primitive import Operand, Primitive, moves
 from covector.core.source import wraps
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
@@ -34,6 +34,7 @@ class ToDense(Identity):
     """An array as it is; of a sparse one, with its zeros."""
 
     name = "todense"
+    work = moves
 
     def evaluate(self, x: Value) -> Values:
         return (x,)

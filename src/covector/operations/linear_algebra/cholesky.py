@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, Work
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import move_axis
@@ -53,6 +53,10 @@ class Cholesky(Primitive):
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        n = types[0].shape[-1]
+        return lapack.work_on(types[0], n**3 / 3)
 
     def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
         (type,) = ctx.in_types

@@ -14,7 +14,15 @@ import numpy as np
 from covector import options
 from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, Operand, Primitive, operation
+from covector.core.primitive import (
+    Linearized,
+    Operand,
+    Primitive,
+    Work,
+    costs_nothing,
+    operation,
+)
+from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
@@ -59,6 +67,7 @@ class Turns(Primitive):
 
     name = "turns"
     linear_operands = ((0,),)
+    work = costs_nothing
 
     def type_rule(self, turn: ArrayType, free: ArrayType) -> Sequence[ArrayType]:
         lapack.check_matrices(self.name, turn, square=True)
@@ -122,6 +131,9 @@ class TurnsOfTwo(lapack.OnMatrices):
             None,
         ]
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(flops=2 * outs[0].size)
+
     def lower(self, ctx: "Lowering", *operands: HloValue) -> Sequence[HloValue]:
         return ctx.through(lambda x, y, *_: [x + y, x - y], *operands)
 
@@ -162,6 +174,9 @@ class Determined(Primitive):
                 "the option check_vector_choice."
             )
         return (out,)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(program=stage(lambda *args: [_checked(*args)], types).jaxpr)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.through(lambda *args: [_checked(*args)], *operands)

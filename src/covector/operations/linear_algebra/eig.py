@@ -8,7 +8,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, operation
+from covector.core.primitive import Linearized, Work, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
 from covector.operations.argmax import Argmax
@@ -70,6 +70,11 @@ class Eig(lapack.OnMatrices):
             return moved + [_moved(v, w, x)] * self.right
 
         return outs, push
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        n = types[0].shape[-1]
+        vectors = self.left or self.right
+        return lapack.work_on(types[0], (25 if vectors else 10) * n**3)
 
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         (type,) = [t.strong() for t in ctx.in_types]

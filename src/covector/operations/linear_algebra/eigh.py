@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import Value
-from covector.core.primitive import Linearized, operation
+from covector.core.primitive import Linearized, Work, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
 from covector.operations.casting import convert
@@ -62,6 +62,10 @@ class Eigh(lapack.OnMatrices):
             return matmul(v, determined.turns("eigh", x * gaps, equal)), dw
 
         return ((v, w) if self.vectors else (w,)), push
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        n = types[0].shape[-1]
+        return lapack.work_on(types[0], (9 if self.vectors else 4 / 3) * n**3)
 
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         (type,) = [t.strong() for t in ctx.in_types]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import Value, Values
-from covector.core.primitive import Linear, Linearized, Operand, operation
+from covector.core.primitive import Linear, Linearized, Operand, Work, operation
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloValue
@@ -57,6 +57,11 @@ class HouseholderProduct(lapack.OnMatrices):
 
     def without_elements(self, *types: ArrayType) -> Sequence[Value]:
         return [identity(t.shape, t.dtype) for t in types]
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        (m, n), k = types[0].shape[-2:], types[1].shape[-1]
+        flops = 4 * m * n * k - 2 * (m + n) * k**2 + 4 * k**3 / 3
+        return lapack.work_on(types[0], flops)
 
     def kernel(self, ctx: "Lowering", *operands: HloValue) -> Sequence[HloValue]:
         routine = lapack.Routine("orgqr/ungqr", overwritten={0: 0})
@@ -120,6 +125,12 @@ class HouseholderMultiply(lapack.OnMatrices):
         back = self.replace(inverted=not self.inverted)
         (ct,) = back(a, taus, conjugate(cotangents[0]))
         return [None, None, conjugate(ct)]
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        _, taus, c = types
+        m, k = c.shape[-2 if self.left else -1], taus.shape[-1]
+        other = c.shape[-1 if self.left else -2]
+        return lapack.work_on(c, 4 * m * other * k - 2 * other * k**2)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> Sequence[HloValue]:
         if ctx.in_types[1].size and ctx.in_types[2].size:

@@ -4,6 +4,7 @@ A routine takes and gives stacks of matrices in column-major order, and one vect
 number for each matrix of a stack in row-major order; XLA rearranges what is otherwise.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, DType, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import ManyResults
+from covector.core.primitive import ManyResults, Work
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DeviceError, DTypeError, TypeMismatch
@@ -100,6 +101,11 @@ def stack_of(x: ArrayType, shape: Shape = (), dtype: DType | None = None) -> Arr
 def real_stack_of(x: ArrayType, shape: Shape) -> ArrayType:
     """The type of real numbers for each matrix of a stack."""
     return stack_of(x, shape, dtypes.real_part(x.dtype))
+
+
+def work_on(x: ArrayType, flops: float) -> Work:
+    """The work of so many FLOPs for each matrix of a stack."""
+    return Work(flops=math.prod(x.shape[:-2]) * round(flops))
 
 
 def info_of(x: ArrayType) -> ArrayType:

@@ -11,7 +11,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, Primitive, operation
+from covector.core.primitive import Linearized, Primitive, Work, moves, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import (
@@ -78,6 +78,11 @@ class LU(lapack.OnMatrices):
 
         return (factors, pivots), push
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        m, n = types[0].shape[-2:]
+        k = min(m, n)
+        return lapack.work_on(types[0], k**2 * (max(m, n) - k / 3))
+
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         types = [*ctx.out_types, lapack.info_of(ctx.out_types[0])]
         getrf = lapack.Routine("getrf", overwritten={0: 0})
@@ -107,6 +112,7 @@ class LUPivotsToPermutation(Primitive):
     size: int
 
     name = "lu_pivots_to_permutation"
+    work = moves
 
     def type_rule(self, pivots: ArrayType) -> Sequence[ArrayType]:
         if not (pivots.dtype == dtypes.int32 and pivots.ndim):

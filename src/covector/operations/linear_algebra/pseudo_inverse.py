@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized
+from covector.core.primitive import Linearized, Work
+from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloValue
@@ -71,6 +72,9 @@ class PseudoInverse(lapack.OnMatrices):
 
         return (p, s), push
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(program=stage(self._formula, types).jaxpr)
+
     def lower(self, ctx: "Lowering", *operands: HloValue) -> Sequence[HloValue]:
         return ctx.through(self._formula, *operands)
 
@@ -125,6 +129,9 @@ class LeastSquares(lapack.OnMatrices):
             return dx if along is None else dx + along, ds
 
         return (x, s), push
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(program=stage(self._formula, types).jaxpr)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> Sequence[HloValue]:
         return ctx.through(self._formula, *operands)

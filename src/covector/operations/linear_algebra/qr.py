@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, operation
+from covector.core.primitive import Linearized, Work, operation
+from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
 from covector.lowering.hlo import HloValue
@@ -66,6 +67,11 @@ class HouseholderQR(lapack.OnMatrices):
         outs = super().without_elements(*types)
         return [*outs[:2], *[_in_order(t) for t in types[2:]]]
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        m, n = types[0].shape[-2:]
+        k = min(m, n)
+        return lapack.work_on(types[0], 2 * k**2 * (max(m, n) - k / 3))
+
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         types = ctx.out_types
         if not self.pivoting:
@@ -110,6 +116,9 @@ class QR(lapack.OnMatrices):
         m, n = a.shape[-2:]
         k = m if self.full_matrices else min(m, n)
         return lapack.stack_of(found, (m, k)), lapack.stack_of(found, (k, n)), *order
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(program=stage(self._formula, types).jaxpr)
 
     def lower(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         return ctx.through(self._formula, a)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, operation
+from covector.core.primitive import Linearized, Work, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
 from covector.operations.casting import convert
@@ -81,6 +81,10 @@ class Schur(lapack.OnMatrices):
             return (dt, matmul(z, turn)) if self.vectors else (dt,)
 
         return ((t, z) if self.vectors else (t,)), push
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        n = types[0].shape[-1]
+        return lapack.work_on(types[0], (25 if self.vectors else 10) * n**3)
 
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         (type,) = [t.strong() for t in ctx.in_types]

@@ -12,7 +12,8 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Operand, Primitive
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, Work
+from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -90,6 +91,9 @@ class Solve(Primitive):
             return solve_together(self, args, dims, from_the_left=True)
         return (self(*align(size, args, dims)),), (0,)
 
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(program=stage(lambda a, b: [solved(*factored(a), b)], types).jaxpr)
+
     def lower(self, ctx: "Lowering", a: HloValue, b: HloValue) -> HloResults:
         types = ctx.in_types
         if unrolled.are_many_and_small_systems(*types):
@@ -121,6 +125,9 @@ class _OfSquare(Primitive):
     def steps(self, n: int) -> Sequence[unrolled.Step]:
         """How many small matrices are computed, of n rows and columns."""
         raise self._missing("steps", "evaluation", [])
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(program=stage(lambda a: [self.formula(a)], types).jaxpr)
 
     def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
         (type,) = ctx.in_types
@@ -159,6 +166,16 @@ class Determinant(_OfSquare):
 
     def out_type(self, a: ArrayType) -> ArrayType:
         return lapack.stack_of(a)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(
+            program=stage(
+                lambda a: [
+                    _sum_of_products(a) if _has_formula(a.type) else self.formula(a)
+                ],
+                types,
+            ).jaxpr
+        )
 
     def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
         (type,) = ctx.in_types
@@ -251,6 +268,9 @@ class SignAndLogDeterminant(lapack.OnMatrices):
             return found[0] * imaginary(change), real_part(change)
 
         return found, push
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(program=stage(self._formula, types).jaxpr)
 
     def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
         (type,) = ctx.in_types

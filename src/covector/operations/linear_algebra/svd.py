@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, operation
+from covector.core.primitive import Linearized, Work, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import zeros
@@ -92,6 +92,16 @@ class SVD(lapack.OnMatrices):
             return du, ds, adjoint(dv)
 
         return (factors if self.vectors else (s,)), push
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        n, m = sorted(types[0].shape[-2:])
+        if not self.vectors:
+            flops = 4 * m * n**2 - 4 * n**3 / 3
+        elif self.full_matrices:
+            flops = 4 * m**2 * n + 8 * m * n**2 + 9 * n**3
+        else:
+            flops = 14 * m * n**2 + 8 * n**3
+        return lapack.work_on(types[0], flops)
 
     # -- compilation -------------------------------------------------------------------
 

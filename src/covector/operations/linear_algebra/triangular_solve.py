@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
 from covector.core.annotations import Batched, Value, Values
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.primitive import (
+    Linear,
+    Linearized,
+    Operand,
+    Primitive,
+    Work,
+    operation,
+)
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -90,6 +97,9 @@ class TriangularSolve(Primitive):
         return (self(*align(size, args, dims)),), (0,)
 
     # -- compilation -------------------------------------------------------------------
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        return Work(flops=types[0].shape[-1] * types[1].size)
 
     def lower(self, ctx: "Lowering", a: HloValue, b: HloValue) -> HloResults:
         types = [t.strong() for t in ctx.in_types]

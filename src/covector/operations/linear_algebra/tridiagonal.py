@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from covector.core import dtypes
 from covector.core.annotations import Batched, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Primitive, operation
+from covector.core.primitive import Linear, Linearized, Primitive, Work, operation
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -43,6 +43,10 @@ class Hessenberg(_Reduction):
     def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
         lapack.check_matrices("hessenberg", a, square=True)
         return a.strong(), lapack.stack_of(a, (max(a.shape[-1] - 1, 0),))
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        n = types[0].shape[-1]
+        return lapack.work_on(types[0], 10 * n**3 / 3)
 
     def lower(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         taus = ctx.out_types[1]
@@ -83,6 +87,10 @@ class Tridiagonal(_Reduction):
             lapack.real_stack_of(a, beside),
             lapack.stack_of(a, beside),
         )
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        n = types[0].shape[-1]
+        return lapack.work_on(types[0], 4 * n**3 / 3)
 
     def lower(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         x, _, e, taus = ctx.out_types
@@ -158,6 +166,10 @@ class TridiagonalSolve(Primitive):
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self(*align(size, args, dims)),), (0,)
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        n, sides = types[3].shape[-2:]
+        return lapack.work_on(types[3], n * (3 + 5 * sides))
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         types = [t.strong() for t in ctx.in_types]

@@ -20,7 +20,14 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.masks import Mask, merge, scatter, select
 from covector.core.number_info import iinfo
-from covector.core.primitive import Linearized, ManyResults, operation
+from covector.core.primitive import (
+    Linearized,
+    ManyResults,
+    Work,
+    costs_nothing,
+    operation,
+)
+from covector.core.staging import stage
 from covector.core.trace import Trace
 from covector.core.types import ArrayType
 from covector.core.varying import Varying
@@ -70,6 +77,11 @@ class SafeOperands(ManyResults):
 
     def evaluate(self, taken: Value, *operands: Value) -> Sequence[Array]:
         return self._safe(taken, *operands) if self.always else operands
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        if not self.always:
+            return costs_nothing(self, types, outs)
+        return Work(program=stage(self._safe, types).jaxpr)
 
     def lower(
         self, ctx: "Lowering", taken: HloValue, *operands: HloValue

@@ -9,7 +9,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, identity
-from covector.core.primitive import Operand, operation
+from covector.core.primitive import Operand, moves, operation
 from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.shardings import (
     NamedSharding,
@@ -142,6 +142,7 @@ class DevicePut(Identity):
 
     sharding: Sharding | None
     source: Sharding | None
+    work = moves
 
     def evaluate(self, x: ConcreteArray) -> Sequence[Array]:
         if self.sharding is not None:
