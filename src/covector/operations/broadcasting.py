@@ -127,7 +127,7 @@ class ReduceSum(Primitive):
         return batch_reduction(type(self), self.axes, args, dims)
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
-        return Work(flops=types[0].size - outs[0].size)
+        return Work(flops=max(types[0].size - outs[0].size, 0))
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types

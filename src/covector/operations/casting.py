@@ -22,7 +22,14 @@ from covector.core.annotations import (
 )
 from covector.core.convert import scalar, to_be_cast
 from covector.core.number_info import bit_width, finfo, iinfo
-from covector.core.primitive import Operand, Primitive, Work, moves, operation
+from covector.core.primitive import (
+    Operand,
+    Primitive,
+    Work,
+    costs_nothing,
+    moves,
+    operation,
+)
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -79,6 +86,8 @@ class ConvertElementType(Primitive):
         return (self(args[0]),), dims
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        if types[0].dtype == self.dtype:
+            return costs_nothing(self, types, outs)
         return Work(flops=outs[0].size)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:

@@ -78,7 +78,7 @@ class Reduction(Primitive):
         return batch_reduction(type(self), self.axes, args, dims)
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
-        return self.combine.each.times(types[0].size - outs[0].size)
+        return self.combine.each.times(max(types[0].size - outs[0].size, 0))
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return self.reduce(ctx, x, self.combine)
