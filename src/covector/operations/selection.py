@@ -8,7 +8,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Operand
+from covector.core.primitive import Linear, Linearized, Operand, Work
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
@@ -87,6 +87,12 @@ class SelectN(Elementwise):
             else:
                 cotangent_of.append(None)
         return cotangent_of
+
+    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
+        which, *cases = types
+        # Of more than two, each but the last is compared with and selected.
+        each = 1 if dtypes.is_bool(which.dtype) else 2 * (len(cases) - 1)
+        return Work(flops=each * outs[0].size)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         index, (out,) = ctx.in_types[0], ctx.out_types
