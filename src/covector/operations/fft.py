@@ -141,10 +141,10 @@ class FFT(Primitive):
         """Radix-2: for each element and each doubling of the length 8 FLOPs, as XLA has
         it; half of that where elements are real.
         """
-        signal = (types if self.fft_type is not FftType.IRFFT else outs)[0]
-        doublings = sum([log2(n) for n in self.lengths])
-        each = 8 if self.fft_type in (FftType.FFT, FftType.IFFT) else 4
-        return Work(flops=round(each * signal.size * doublings))
+        (x,), length = types, prod(self.lengths)
+        real = self.fft_type in (FftType.RFFT, FftType.IRFFT)
+        each = (4 if real else 8) * length * sum([log2(n) for n in self.lengths])
+        return Work(flops=prod(x.shape[: -len(self.lengths)]) * round(each))
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type_,), (out,) = ctx.in_types, ctx.out_types

@@ -3,11 +3,14 @@
 import pytest
 
 from covector import options
-from covector.analysis import cost
+from covector.analysis import cost, dce
 from covector.core import dtypes
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Primitive
+from covector.operations.composite import Composite
 from covector.operations.families import Elementwise
+from covector.operations.slicing import Pad
+from covector.transforms.batch import batch_jaxpr
 from tests.analysis.costs.by_xla import by_xla
 from tests.operations.cases import CASES
 
@@ -54,3 +57,14 @@ def test_operations_that_xla_has_cost_what_xla_says():
         assert cost(program).total[:2] == by_xla(program), case.label
         checked += 1
     assert checked > 200
+
+
+def test_a_batch_costs_what_its_lanes_cost():
+    for _, case in ROWS:
+        # A batch of paddings needs a selection; a scalar operand is repeated first.
+        if not case.args or isinstance(case.op, Pad | Composite):
+            continue
+        program = program_of(case)
+        batch, _ = batch_jaxpr(program, 3, (0,) * len(program.inputs), None)
+        one, all_ = [cost(dce(p)).total[:2] for p in (program, batch)]
+        assert all_ == tuple([3 * n for n in one]), case.label
