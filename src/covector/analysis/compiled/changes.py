@@ -216,9 +216,8 @@ def _of_kernels(plan: FusionPlan) -> Iterator[Change]:
     fused = [k for k in plan.fusions if k.kind not in _KINDS]
     count = sum([len(k.operations) - 1 for k in fused])
     origins = [o for k in fused for o in k.origins]
-    reason = (
-        f"into {len(fused)} kernels, so that results between them stay in registers"
-    )
+    many = f"{len(fused)} kernel{'s' * (len(fused) != 1)}"
+    reason = f"into {many}, so that what passes between them is not written"
     counted = "instructions of fusions beside the first of each"
     yield Change("fused", count, _lines(origins), reason, counted)
     for kind, reason in _KINDS.items():

@@ -46,7 +46,7 @@ class Subject(NamedTuple):
 
     def given(self) -> Module:
         """What XLA was given."""
-        return parse(self.program.lowered.hlo().as_hlo_text())
+        return parse(self.program.lowered.hlo().get_hlo_module().to_string())
 
     def argument(self, number: int) -> str:
         """A parameter of the module in words: ``argument w['bias']``."""
