@@ -122,6 +122,7 @@ if TYPE_CHECKING:
         typing,
     )
     from covector.analysis.explain.explanation import explain
+    from covector.analysis.nans.explain_nan import explain_nan
     from covector.analysis.rules import check_rule
     from covector.core.sharding.context_mesh import set_mesh
     from covector.core.sharding.make_mesh import make_mesh
@@ -190,6 +191,7 @@ _FUNCTIONS = {
     "effects_barrier": "programs.callbacks.callback",
     "empty_ref": "ref",
     "explain": "analysis.explain.explanation",
+    "explain_nan": "analysis.nans.explain_nan",
     "free_ref": "ref",
     "freeze": "ref",
     "linear_transpose": "transforms.linear_transpose",
@@ -273,6 +275,7 @@ __all__ = [
     "experimental",
     "explain",
     "explain_cache_misses",
+    "explain_nan",
     "explain_recompiles",
     "export",
     "extend",

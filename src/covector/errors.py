@@ -61,7 +61,7 @@ import re
 import textwrap
 from contextvars import ContextVar
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -311,7 +311,12 @@ class RecompilationError(CovectorError, RuntimeError):
 
 
 class NonFiniteError(CovectorError, FloatingPointError):
-    """A result is NaN or infinite, while ``debug_nans`` or ``debug_infs`` is on."""
+    """A result is NaN or infinite, while ``debug_nans`` or ``debug_infs`` is on.
+
+    ``origin`` says where that began, as ``explain_nan`` does; None if it is not known.
+    """
+
+    origin: Any = None
 
 
 class CheckFailed(CovectorError, RuntimeError, ValueError):

@@ -77,6 +77,11 @@ class Line(NamedTuple):
         """This line, where it is run backwards, which the scope tells."""
         return _line((self.code, self.offset, f"transpose({self.scope})"))
 
+    @property
+    def backward(self) -> bool:
+        """Whether it is run backwards, as far as lines tell."""
+        return self.scope.startswith("transpose(")
+
     def __str__(self) -> str:
         return f"{self.file}:{self.number} ({short_name(self.function)})"
 

@@ -79,6 +79,9 @@ class _Cell(threading.local):
     """
 
     trace: Trace
+    #: who takes part while functions are traced over lanes and steps of loops (the
+    #: debugger, and the search for a NaN): it has methods of what it takes over
+    observer: Any = None
 
 
 current: _Cell = _Cell()

@@ -14,6 +14,7 @@ from covector.core.masks import select
 from covector.core.references import Ref, has_references, lent, on_values
 from covector.core.sharding.mesh import axis_tuple
 from covector.core.source import wraps
+from covector.core.trace import current
 from covector.errors import ArgumentError, AxisError
 from covector.operations.broadcasting import batched
 from covector.transforms.batch import ShardedAxis, batch_flat
@@ -101,14 +102,16 @@ def vmap(
         types = [getattr(x, "type", None) for x in leaves]
         dims = from_the_front(axes, types, in_tree, who, fun)
         size = batch_size(types, dims, axis_size, in_tree, who, fun)
-        if in_chunks is not None:
+        observer = current.observer
+        if in_chunks is not None and observer is None:
             outs, found, out_tree = in_chunks(leaves, dims, size, in_tree, axis_name)
             return _results(out_axes, out_tree, size, outs, found, who)
         flat = FlatFunction(fun, in_tree, who)
         if has_references(leaves):
             outs, found = _batch_references(flat, size, leaves, dims, axis, who)
         else:
-            outs, found = batch_flat(flat, size, leaves, dims, axis, who)
+            run = batch_flat if observer is None else observer.batch
+            outs, found = run(flat, size, leaves, dims, axis, who)
         return _results(out_axes, flat.out_tree, size, outs, found, who)
 
     return over_batch

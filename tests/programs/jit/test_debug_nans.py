@@ -231,7 +231,8 @@ def test_a_backward_pass_names_the_line_of_the_function():
     assert f"first NaN: div of f32[] 0., f32[] 0. made at {line(root)}" in str(
         caught.value
     )
-    (note,) = caught.value.__notes__
+    why, note = caught.value.__notes__
+    assert why == "why: 0 / 0; write where(d != 0, d, 1.0) as the divisor"
     assert note.startswith("in the backward pass of ")
     assert line(root) in note
 

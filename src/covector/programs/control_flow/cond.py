@@ -54,7 +54,11 @@ from covector.programs.higher_order.jaxpr_passes import (
     select_per_lane,
 )
 from covector.programs.higher_order.partition import Partition, Policy
-from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
+from covector.programs.higher_order.program_primitive import (
+    Execution,
+    ProgramPrimitive,
+    Where,
+)
 from covector.programs.higher_order.regions import (
     Kind,
     Region,
@@ -187,7 +191,8 @@ class Cond(ProgramPrimitive):
     def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
         branch = self.branch_at(operands[0])
         number = self.branches.index(branch)
-        yield branch, [*operands[1:]], f" in branch {number} of cond"
+        where = Where(f" in branch {number} of cond", "branch", number)
+        yield Execution(branch, [*operands[1:]], where)
 
     def batch_named(
         self, axis: AxisName, size: int, args: Values, dims: BatchDims

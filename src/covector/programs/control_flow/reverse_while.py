@@ -16,7 +16,7 @@ at any time (``treeverse``). The ct carry is linear in itself, so derivatives of
 ReverseWhile are ReverseWhiles.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +45,10 @@ from covector.programs.control_flow.scan_rules import (
 )
 from covector.programs.control_flow.treeverse import visit_backwards
 from covector.programs.control_flow.while_rules import adjoint
+from covector.programs.higher_order.call import call
 from covector.programs.higher_order.dead_code import trimmed
 from covector.programs.higher_order.jaxpr_passes import needed_part
+from covector.programs.higher_order.program_primitive import Execution, Where
 from covector.programs.higher_order.regions import (
     Region,
     communicates,
@@ -162,6 +164,18 @@ class ReverseWhile(LoopPrimitive):
 
         loop, most = _LateBinding.loop, self.checkpoints
         return visit_backwards(loop, count, most, forward, backward, primals, cts)
+
+    def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
+        (count,), consts, primals, cts = self.split(operands)
+        before = []
+        for _ in range(int(count)):
+            before.append(primals)
+            primals = call(self.forward)(*consts, *primals)
+        for i in reversed(range(len(before))):
+            args = [*consts, *cts, *before[i]]
+            where = Where(f" in step {i} of while_loop, backwards", "step", i)
+            yield Execution(self.backward, args, where)
+            cts = call(self.backward)(*args)
 
     # -- derivatives -------------------------------------------------------------------
 

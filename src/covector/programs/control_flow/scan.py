@@ -52,7 +52,7 @@ from covector.programs.control_flow.scan_rules import (
 from covector.programs.control_flow.weight_gradients import sum_products
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.partition import Partition, Policy
-from covector.programs.higher_order.program_primitive import Execution
+from covector.programs.higher_order.program_primitive import Execution, Where
 from covector.programs.higher_order.regions import Region, loop_region
 from covector.programs.higher_order.tiering import Budget, commit_results
 from covector.transforms.transpose import instantiate
@@ -246,12 +246,16 @@ class Scan(LoopPrimitive):
             recompute=self.like(made.recompute, *counts),
         )
 
+    def at_step(self, i: int) -> Where:
+        """A step, in the words of messages."""
+        return Where(f" in scan step {i}", "step", i)
+
     def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
         consts, carry, xs = self.split(operands)
         steps = range(self.length)
         for i in reversed(steps) if self.reverse else steps:
             args = [*consts, *carry, *[x[i] for x in xs]]
-            yield self.jaxpr, args, f" in scan step {i}"
+            yield Execution(self.jaxpr, args, self.at_step(i))
             carry = call(self.jaxpr)(*args)[: self.num_carry]
 
     # -- batches -----------------------------------------------------------------------

@@ -52,7 +52,7 @@ from covector.programs.higher_order.jaxpr_passes import (
     forwarded_inputs,
     with_inputs,
 )
-from covector.programs.higher_order.program_primitive import Execution
+from covector.programs.higher_order.program_primitive import Execution, Where
 from covector.programs.higher_order.regions import (
     Kind,
     Region,
@@ -279,12 +279,11 @@ class While(LoopPrimitive):
         return self.like(test, body, sum(test_consts), sum(consts))
 
     def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
-        if self.settles:
-            return  # what lanes that have stopped compute is dropped
         test_consts, consts, carry = self.split(operands)
         i = 0
         while bool(call(self.cond_jaxpr)(*test_consts, *carry)[0]):
-            yield self.body_jaxpr, [*consts, *carry], f" in step {i} of while_loop"
+            where = Where(f" in step {i} of while_loop", "step", i)
+            yield Execution(self.body_jaxpr, [*consts, *carry], where)
             carry = call(self.body_jaxpr)(*consts, *carry)
             i += 1
 

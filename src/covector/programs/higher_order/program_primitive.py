@@ -9,7 +9,7 @@ batches, lowering.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from covector.core.annotations import Batched
 from covector.core.jaxpr import Jaxpr
@@ -30,8 +30,38 @@ from covector.programs.higher_order.regions import (
 from covector.programs.higher_order.separate_tangents import separate
 from covector.transforms.linearity import is_linear
 
-#: a program that is run, what it takes, and where that is, in words
-Execution = tuple[Jaxpr, list[Any], str]
+
+class Where(NamedTuple):
+    """The run of a program by an operation, which may run it many times.
+
+    text    in words, to stand at the end of a sentence
+    kind    "step" of a loop, "lane" of a vmap, "branch"; "" where there is only one
+    number  of the step, the lane or the branch
+    """
+
+    text: str = ""
+    kind: str = ""
+    number: int = 0
+
+
+class Devices(NamedTuple):
+    """The devices on which a program is run at once, as lanes of batches.
+
+    axes    named axes, the outermost first, and their sizes
+    fronts  for each operand, those that stand in front of its own axes
+    """
+
+    axes: tuple[tuple[Any, int], ...]
+    fronts: tuple[tuple[Any, ...], ...]
+
+
+class Execution(NamedTuple):
+    """A program that is run, on what, and where that is."""
+
+    jaxpr: Jaxpr
+    operands: list[Any]
+    where: Where
+    devices: Devices | None = None
 
 
 class ProgramPrimitive(ManyResults):
@@ -109,7 +139,7 @@ class ProgramPrimitive(ManyResults):
         """Each program as it is run on known operands, in order."""
         for region in self.regions:
             if region.kind is Kind.CALL:
-                yield region.jaxpr, region.taken(operands), ""
+                yield Execution(region.jaxpr, region.taken(operands), Where())
 
 
 def _is_linear(region: Region, mask: Mask) -> bool:

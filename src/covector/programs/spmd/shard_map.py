@@ -48,11 +48,22 @@ from covector.operations.collectives import PSum
 from covector.operations.placement import ShardingConstraint
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.partition import Partition, Policy
-from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
+from covector.programs.higher_order.program_primitive import (
+    Devices,
+    Execution,
+    ProgramPrimitive,
+    Where,
+)
 from covector.programs.higher_order.regions import carries_functions, named_axes
 from covector.programs.higher_order.tiering import Budget
 from covector.programs.spmd.manual import ManualAxes, global_type, insert_axis
-from covector.programs.spmd.shard_map_interpret import run_on_host, runs_as_batch
+from covector.programs.spmd.shard_map_interpret import (
+    axes_in_front,
+    invariant,
+    run_on_host,
+    runs_as_batch,
+    shards_in_front,
+)
 from covector.programs.spmd.shard_map_linearize import (
     Specs,
     linearize_manual,
@@ -212,8 +223,14 @@ class ShardMap(ProgramPrimitive):
         )
 
     def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
-        """A program of one device, of many, is not run by itself."""
-        return iter(())
+        """Once, by all devices together, as a batch with a lane for each."""
+        pairs = zip(operands, self.in_specs, strict=True)
+        shards = [shards_in_front(x, spec, self.manual) for x, spec in pairs]
+        axes = self.manual.order(self.manual.axes)
+        sizes = tuple([(a, self.mesh.shape[a]) for a in axes])
+        fronts = tuple([axes_in_front(axes, spec) for spec in self.in_specs])
+        program = self.jaxpr.memo(invariant)
+        yield Execution(program, shards, Where(), Devices(sizes, fronts))
 
     # -- batches -----------------------------------------------------------------------
 

@@ -12,9 +12,10 @@ from typing import Any
 from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.jaxpr import Jaxpr, run
+from covector.core.jaxpr import Equation, Jaxpr, Var, run
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
+from covector.core.types import INVARIANT
 from covector.operations.broadcasting import batched
 from covector.operations.joining import Unstack
 from covector.operations.transposing import Reshape, Transpose
@@ -38,8 +39,8 @@ def run_on_host(
 ) -> list[Array]:
     """The results of a program per device, on small arrays that are on the host."""
     axes = manual.order(manual.axes)
-    takes = [_mentioned(axes, spec) for spec in in_specs]
-    gives = [_mentioned(axes, spec) for spec in out_specs]
+    takes = [axes_in_front(axes, spec) for spec in in_specs]
+    gives = [axes_in_front(axes, spec) for spec in out_specs]
 
     def over(k: int, values: Sequence[Value]) -> list[Array]:
         if k == len(axes):
@@ -53,8 +54,7 @@ def run_on_host(
         return [_in_front(x, d, size, axes[k] in names) for x, d, names in rows]
 
     values = [
-        _shards_in_front(x, spec, manual)
-        for x, spec in zip(args, in_specs, strict=True)
+        shards_in_front(x, spec, manual) for x, spec in zip(args, in_specs, strict=True)
     ]
     outs = []
     for x, spec in zip(over(0, values), out_specs, strict=True):
@@ -64,10 +64,31 @@ def run_on_host(
     return outs
 
 
-def _mentioned(axes: Sequence[Any], spec: PartitionSpec) -> list[Any]:
+def axes_in_front(axes: Sequence[Any], spec: PartitionSpec) -> tuple[Any, ...]:
     """The axes of the mesh that a spec names, in the order of the mesh."""
     named = spec.names()
-    return [a for a in axes if a in named]
+    return tuple([a for a in axes if a in named])
+
+
+def invariant(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with types that do not say what varies between devices, at any depth
+    (memoise on the program): as a batch it runs on values of all devices.
+    """
+    new = {v: _invariant(v) for v in jaxpr.inputs}
+    equations = []
+    for e in jaxpr.equations:
+        op: Any = e.op
+        if op.regions:
+            op = op.with_programs(lambda program: program.memo(invariant))
+        inputs = [new[a] if type(a) is Var else a for a in e.inputs]
+        new.update({v: _invariant(v) for v in e.outputs})
+        equations.append(Equation(op, inputs, [new[v] for v in e.outputs], e.line))
+    outputs = [new[a] if type(a) is Var else a for a in jaxpr.outputs]
+    return Jaxpr([new[v] for v in jaxpr.inputs], equations, outputs, jaxpr.name)
+
+
+def _invariant(v: Var) -> Var:
+    return Var(v.type.with_varying(INVARIANT))
 
 
 def _in_front(x: Value, dim: int | None, size: int, wanted: bool) -> Value:
@@ -77,7 +98,7 @@ def _in_front(x: Value, dim: int | None, size: int, wanted: bool) -> Value:
     return x if dim is None else Unstack(dim)(x)[0]
 
 
-def _shards_in_front(x: Value, spec: PartitionSpec, manual: ManualAxes) -> Value:
+def shards_in_front(x: Value, spec: PartitionSpec, manual: ManualAxes) -> Value:
     """The shards of an array, with an axis in front for each axis of the mesh."""
     shape, names = [], []
     for k, n in enumerate(x.type.shape):
@@ -86,14 +107,14 @@ def _shards_in_front(x: Value, spec: PartitionSpec, manual: ManualAxes) -> Value
         names += [*here, None]
     array_axes = [k for k, a in enumerate(names) if a is None]
     order = [
-        names.index(a) for a in _mentioned(manual.mesh.axis_names, spec)
+        names.index(a) for a in axes_in_front(manual.mesh.axis_names, spec)
     ] + array_axes
     return Transpose(tuple(order))(Reshape(tuple(shape))(x))
 
 
 def _global_array(x: Value, spec: PartitionSpec, manual: ManualAxes) -> Any:
     """The array whose shards stand along an axis in front for each axis of the mesh."""
-    front = _mentioned(manual.mesh.axis_names, spec)
+    front = axes_in_front(manual.mesh.axis_names, spec)
     order, shape = [], []
     for k, n in enumerate(x.type.shape[len(front) :]):
         here = spec.axes(k)

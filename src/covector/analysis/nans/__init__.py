@@ -1,0 +1,1 @@
+"""Where a NaN or an infinity began."""
