@@ -6,6 +6,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
+from covector.analysis.nans.lane_by_lane import lanes_apart
 from covector.core.jaxpr import run
 from covector.core.show import nested_programs
 from covector.programs.custom_rules.linear_call import LinearCall
@@ -44,6 +45,11 @@ def _sin_and_product(w, a, b):
         return i + 1, cnp.sin(a), b @ w
 
     return lax.while_loop(lambda carry: carry[0] < 3, step, (0, a, b))[1:]
+
+
+def in_lanes(w, x):
+    with lanes_apart():
+        return cv.vmap(both, (None, 0))(w, x)
 
 
 def in_while_loop(w, x):
@@ -118,6 +124,7 @@ CARRIERS = {
         in_jit,
         in_checkpoint,
         in_scan,
+        in_lanes,
         in_while_loop,
         in_reversed_while_loop,
         in_cond,
@@ -132,7 +139,7 @@ CARRIERS = {
 }
 #: that of a composite stays whole, for a compiler knows it by a name
 NARROWED = [c for c in CARRIERS if c != "in_composite"]
-LOOPS = {"in_scan", "in_while_loop", "in_reversed_while_loop", "in_root"}
+LOOPS = {"in_scan", "in_lanes", "in_while_loop", "in_reversed_while_loop", "in_root"}
 
 
 @pytest.mark.parametrize("carrier", NARROWED)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from covector import options, tree
-from covector.analysis.nans.lane_by_lane import LanesApart
+from covector.analysis.nans.lane_by_lane import lanes_apart
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.effects import Effect
@@ -21,7 +21,6 @@ from covector.core.flat import FlatFunction, argument_path, who_of
 from covector.core.jaxpr import Jaxpr
 from covector.core.references import values_of
 from covector.core.staging import stage
-from covector.core.trace import current
 from covector.errors import (
     ArgumentError,
     CovectorError,
@@ -133,17 +132,15 @@ def _is_traced(x: Any) -> bool:
 @contextlib.contextmanager
 def _tracing_afresh(lanes: bool) -> Iterator[None]:
     """Programs are traced afresh, with or without lanes that are apart."""
-    before = current.observer
     others = options.current().user_contexts
     key = (_TRACED_FOR, lanes)
-    current.observer = LanesApart() if lanes else None
-    try:
-        with options.override(
+    with (
+        lanes_apart(lanes),
+        options.override(
             user_contexts=(*others, key), debug_nans=False, debug_infs=False
-        ):
-            yield
-    finally:
-        current.observer = before
+        ),
+    ):
+        yield
 
 
 def _explain(kinds: Kinds, arguments: _Arguments) -> Origin:

@@ -5,7 +5,8 @@ operations move them. While the origin of a NaN is looked for, ``vmap`` is a loo
 its lanes instead, of which the derivatives are loops over lanes as well.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from covector.core.flat import FlatFunction
@@ -13,6 +14,7 @@ from covector.core.jaxpr import Jaxpr, Var
 from covector.core.primitive import operation
 from covector.core.references import has_references, values_of
 from covector.core.staging import stage
+from covector.core.trace import current
 from covector.operations.broadcasting import move_axis
 from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.jaxpr_passes import forward_slice
@@ -37,8 +39,20 @@ class LaneByLane(Scan):
         return Where(f" in lane {i} of vmap", "lane", i)
 
 
-class LanesApart:
-    """The observer that makes of each ``vmap`` a loop over its lanes."""
+@contextlib.contextmanager
+def lanes_apart(apart: bool = True) -> Iterator[None]:
+    """While the block runs, each ``vmap`` is traced as a loop over its lanes, unless
+    they are not to be ``apart``.
+    """
+    outer, current.observer = current.observer, _LanesApart() if apart else None
+    try:
+        yield
+    finally:
+        current.observer = outer
+
+
+class _LanesApart:
+    """The observer that does so."""
 
     def batch(  # noqa: PLR0913, PLR0917  as ``batch_flat``
         self,

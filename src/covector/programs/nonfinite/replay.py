@@ -19,11 +19,12 @@ import numpy as np
 from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, read
+from covector.core.masks import select
 from covector.core.trace import current
 from covector.errors import ConcretizationTypeError
 from covector.operations.selection import SelectN
 from covector.programs.higher_order.call import call
-from covector.programs.higher_order.dead_code import dce
+from covector.programs.higher_order.dead_code import trimmed
 from covector.programs.higher_order.program_primitive import (
     Devices,
     Execution,
@@ -101,7 +102,7 @@ def inside(kinds: Kinds, equation: Equation, outs: Sequence[Any]) -> Finding:
         # Given bad values, it is still the operation that the user has to look at.
         kind = kinds.found_in(outs[kinds.first(outs) or 0]) or "NaN"
         return Finding(kind, level, equation, operands, outs)
-    return _enter(kinds, level, equation)
+    return _enter(kinds, level, equation, [kinds.found_in(x) is not None for x in outs])
 
 
 def source_of_infinity(finding: Finding) -> Finding | None:
@@ -132,15 +133,8 @@ def _search(
     around: Any,
 ) -> Finding | None:
     level = Level.run(jaxpr, args, trail, around)
-    bad = tuple([kinds.found_in(x) is not None for x in read(level.env, jaxpr.outputs)])
-    if not any(bad):
-        return None
-    # Without what the bad results do not depend on, at any depth.
-    needed = jaxpr.memo(dce, bad)
-    if needed is not jaxpr:
-        level = Level.run(needed, args, trail, around)
-    atoms = [a for a in needed.outputs if kinds.found_in(*read(level.env, [a]))]
-    return _back(kinds, level, atoms)
+    atoms = [a for a in jaxpr.outputs if kinds.found_in(*read(level.env, [a]))]
+    return _back(kinds, level, atoms) if atoms else None
 
 
 def _back(kinds: Kinds, level: Level, atoms: Sequence[Atom]) -> Finding | None:
@@ -171,7 +165,7 @@ def _back(kinds: Kinds, level: Level, atoms: Sequence[Atom]) -> Finding | None:
         return None
     _, e, atom = min(origins, key=lambda origin: origin[0])
     if type(atom) is Var and e is not None:
-        return _enter(kinds, level, e)
+        return _enter(kinds, level, e, [id(v) in seen for v in e.outputs])
     (value,) = read(env, [atom])
     kind = kinds.found_in(value) or "NaN"
     number = jaxpr.inputs.index(atom) if type(atom) is Var else None
@@ -197,13 +191,17 @@ def _plain(values: Sequence[Any]) -> bool:
     return all([type(x) is ConcreteArray for x in values])
 
 
-def _enter(kinds: Kinds, level: Level, e: Equation) -> Finding:
-    """The operation inside of one that made bad values of good ones."""
+def _enter(kinds: Kinds, level: Level, e: Equation, bad: Sequence[bool]) -> Finding:
+    """The operation inside of one that made its bad results, of good operands."""
     operands, outs = read(level.env, e.inputs), read(level.env, e.outputs)
     if e.op.executions is not None and Effect.LASTS not in e.op.effects:
-        # A lane of a device may decide what no lane by itself can.
+        # Only these, and what they depend on: in a loop, after any step.
+        part = trimmed(e.op, tuple(bad), len(operands))
+        op: Any = e.op if part is None else part.op
+        given = operands if part is None else select(operands, part.operands)
+        # Of devices together it may not be known which branch one of them takes.
         with contextlib.suppress(ConcretizationTypeError):
-            for execution in e.op.executions(operands):
+            for execution in op.executions(given):
                 found = _execution(kinds, level, e, execution)
                 if found is not None:
                     return found
