@@ -9,7 +9,7 @@ from covector.analysis.explain.data import Data, plain
 from covector.analysis.explain.origin import Origin, find_origin
 from covector.analysis.explain.slicing import chosen_equations, restrict
 from covector.analysis.explain.tables import MOST_LINES, tables
-from covector.analysis.explain.terminal import plain_text, show
+from covector.analysis.terminal import plain_text, show
 from covector.core.flat import who_of
 from covector.core.source import wraps
 from covector.programs.jit.stages import Compiled, Lowered, Traced

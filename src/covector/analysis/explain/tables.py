@@ -2,39 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from covector.analysis.explain import data
 from covector.analysis.explain.data import Data
+from covector.analysis.terminal import Row, Table, show_count, show_seconds
 from covector.core.sizes import show_bytes
 
 #: fusions, values and changes that a table shows
 MOST_ROWS = 8
 #: the same of lines, if nothing else is asked for
 MOST_LINES = 40
-
-
-class Row(NamedTuple):
-    """The cells of a row; ``share`` is drawn as a bar, ``heading`` stands out."""
-
-    cells: tuple[str, ...]
-    share: float | None = None
-    heading: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """A title, sentences, and a table with the names of its columns.
-
-    The first ``texts`` columns are texts, and stand on the left.
-    """
-
-    title: str
-    sentences: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
-    texts: int = 1
 
 
 def tables(whole: Data, lines: int = MOST_LINES) -> list[Table]:
@@ -48,25 +26,6 @@ def tables(whole: Data, lines: int = MOST_LINES) -> list[Table]:
 
 
 # -- numbers ---------------------------------------------------------------------------
-
-
-def show_count(n: float) -> str:
-    """``1.2 M``: a number of operations, to three or four digits."""
-    for unit in ("", " k", " M", " G", " T", " P"):
-        if abs(n) < 999.95 or unit == " P":
-            return f"{n:.0f}" if unit == "" else f"{n:.1f}{unit}"
-        n /= 1000
-    raise AssertionError("the last unit is for all that is left")
-
-
-def show_seconds(seconds: float | None) -> str:
-    """``3.2 ms``, and a dash for what is not known."""
-    if seconds is None:
-        return "–"
-    for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
 
 
 def _share(share: float | None) -> str:

@@ -1,15 +1,37 @@
-"""An explanation in the terminal: as plain text, or in colours with rich."""
+"""Tables in the terminal: as plain text, or in colours with rich."""
 
 import shutil
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from covector.analysis.explain.tables import Row, Table
 from covector.errors import MissingLibrary
 
 #: a table is at least this wide: below it nobody could read it
 LEAST_WIDTH = 60
 _GAP = "  "
+
+
+class Row(NamedTuple):
+    """The cells of a row; ``share`` is drawn as a bar, ``heading`` stands out."""
+
+    cells: tuple[str, ...]
+    share: float | None = None
+    heading: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, sentences, and a table with the names of its columns.
+
+    The first ``texts`` columns are texts, and stand on the left.
+    """
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    texts: int = 1
 
 
 def plain_text(tables: Sequence[Table], width: int | None = None) -> str:
@@ -62,8 +84,8 @@ def show(tables: Sequence[Table], width: int | None = None) -> None:
     except ImportError as error:
         raise MissingLibrary(
             "show draws with rich, which is not installed. Install it with: "
-            "pip install 'covector[inspect]'. Without it, print(explanation) shows "
-            "the same as plain text."
+            "pip install 'covector[inspect]'. Without it, print shows the same as "
+            "plain text."
         ) from error
     console = Console(width=width, highlight=False)
     for table in tables:
@@ -105,3 +127,25 @@ def _style(row: Row) -> str:
         return "bold"
     share = row.share or 0
     return "red" if share >= 0.3 else "yellow" if share >= 0.1 else ""
+
+
+# -- numbers ---------------------------------------------------------------------------
+
+
+def show_count(n: float) -> str:
+    """``1.2 M``: a number of operations, to three or four digits."""
+    for unit in ("", " k", " M", " G", " T", " P"):
+        if abs(n) < 999.95 or unit == " P":
+            return f"{n:.0f}" if unit == "" else f"{n:.1f}{unit}"
+        n /= 1000
+    raise AssertionError("the last unit is for all that is left")
+
+
+def show_seconds(seconds: float | None) -> str:
+    """``3.2 ms``, and a dash for what is not known."""
+    if seconds is None:
+        return "–"
+    for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
