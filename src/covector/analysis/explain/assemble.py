@@ -1,22 +1,116 @@
 """The parts of an explanation, put together from the analyses of one program."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from covector.analysis.costs.count import EquationCost, added, cost
+from covector.analysis.costs.machine import machine_limits
 from covector.analysis.explain import data
+from covector.analysis.explain.attribution import Attribution
 from covector.analysis.explain.build import Operation, wire
+from covector.analysis.explain.compiled_parts import (
+    CompiledParts,
+    Measured,
+    alone,
+    compiled_parts,
+    machine_of,
+    optimisation,
+)
 from covector.analysis.explain.lines import LineNode, LineTree, sum_up
 from covector.analysis.explain.origin import Origin
 from covector.analysis.explain.program_parts import held, order
+from covector.core.jaxpr import Equation
 from covector.core.show import operation_parts
 from covector.lowering.placement import MeshPlacement
 from covector.version import __version__
 
 
-def assemble(origin: Origin) -> dict[str, Any]:
-    """The fields of an explanation."""
+def assemble(origin: Origin, measured: Measured | None = None) -> dict[str, Any]:
+    """The fields of an explanation; ``measured`` are the times of a run."""
+    program = _program(origin)
+    placement = origin.traced.placement
+    on_mesh = isinstance(placement, MeshPlacement)
+    device = placement.mesh.flat_devices[0] if on_mesh else placement
+    limits = machine_limits(device)
+    weights = alone(program.equations, program.dtypes, limits)
+    attribution = Attribution(
+        program.lines, program.equations, origin.plan.kernels, weights
+    )
+    found = compiled_parts(origin.plan, attribution, limits, measured)
+    kernels = attribution.kernel_of_each(len(program.equations))
+    equations = tuple(
+        [
+            replace(e, estimated_share=share, fusion=kernel)
+            for e, share, kernel in zip(
+                program.equations, found.shares, kernels, strict=True
+            )
+        ]
+    )
+    lines = [_with_shares(line, equations, found) for line in program.lines]
+    before = data.Before(len(equations), _instructions(origin))
+    return {
+        "version": data.VERSION,
+        "name": origin.traced.fun_name,
+        "platform": device.platform,
+        "device": str(placement),
+        "covector": __version__,
+        "totals": replace(
+            program.totals,
+            compiled_peak_bytes=origin.program.executable.memory_use().peak,
+            lower_bound_s=found.roofline.lower_bound_s,
+            measured_s=None if measured is None else measured.seconds,
+        ),
+        "machine": machine_of(limits),
+        "lines": tuple(lines),
+        "equations": equations,
+        "values": program.values,
+        "results": program.results,
+        "memory": program.memory,
+        "graph": program.graph,
+        "optimisation": optimisation(origin.plan, found.fusions, before),
+        "roofline": found.roofline,
+        "compilation": data.Compilation(),
+    }
+
+
+def _instructions(origin: Origin) -> int:
+    """How many instructions of StableHLO XLA was given."""
+    return origin.program.lowered.text().count(" = ")
+
+
+def _with_shares(
+    line: data.ProgramLine,
+    equations: Sequence[data.ProgramEquation],
+    found: CompiledParts,
+) -> data.ProgramLine:
+    measured = found.measured
+    return replace(
+        line,
+        estimated_share=sum([equations[i].estimated_share for i in line.equations]),
+        measured_share=None
+        if measured is None
+        else sum([measured[i] for i in line.equations]),
+    )
+
+
+@dataclass(frozen=True)
+class _Program:
+    """What is known of a program before it is compiled; ``dtypes`` are those that
+    equations compute in.
+    """
+
+    lines: list[data.ProgramLine]
+    equations: tuple[data.ProgramEquation, ...]
+    dtypes: list[str]
+    values: tuple[data.ProgramValue, ...]
+    results: tuple[data.Result, ...]
+    totals: data.Totals
+    memory: data.Memory
+    graph: data.Graph
+
+
+def _program(origin: Origin) -> _Program:
     jaxpr = origin.jaxpr
     wiring = wire(jaxpr, origin.argument_names)
     tree = LineTree().add(wiring.operations)
@@ -34,34 +128,28 @@ def assemble(origin: Origin) -> dict[str, Any]:
         replace(_line(node, equations, wiring.values), memory_kept=kept.get(i, 0))
         for i, node in enumerate(tree.nodes)
     ]
-    placement = origin.traced.placement
-    on_mesh = isinstance(placement, MeshPlacement)
-    device = placement.mesh.flat_devices[0] if on_mesh else placement
-    arguments = sum([t.nbytes for t in jaxpr.in_types])
-    results = sum([t.nbytes for t in jaxpr.out_types])
-    return {
-        "version": data.VERSION,
-        "name": origin.traced.fun_name,
-        "platform": device.platform,
-        "device": str(placement),
-        "covector": __version__,
-        "totals": replace(
-            _totals(costs),
-            peak_bytes=memory.peak.bytes,
-            argument_bytes=arguments,
-            result_bytes=results,
-        ),
-        "machine": None,
-        "lines": tuple(lines),
-        "equations": equations,
-        "values": tuple(wiring.values),
-        "results": tuple(map(data.Result, origin.result_names, wiring.results)),
-        "memory": memory,
-        "graph": graph.graph,
-        "optimisation": None,
-        "roofline": None,
-        "compilation": data.Compilation(),
-    }
+    totals = replace(
+        _totals(costs),
+        peak_bytes=memory.peak.bytes,
+        argument_bytes=sum([t.nbytes for t in jaxpr.in_types]),
+        result_bytes=sum([t.nbytes for t in jaxpr.out_types]),
+    )
+    return _Program(
+        lines,
+        equations,
+        [_dtype(o.equation) for o in wiring.operations],
+        tuple(wiring.values),
+        tuple(map(data.Result, origin.result_names, wiring.results)),
+        totals,
+        memory,
+        graph.graph,
+    )
+
+
+def _dtype(e: Equation) -> str:
+    """The element type that an equation computes in, as far as its operands tell."""
+    types = [a.type for a in (*e.inputs, *e.outputs)]
+    return getattr(types[0].dtype, "name", "") if types else ""
 
 
 def _totals(costs: Sequence[EquationCost]) -> data.Totals:

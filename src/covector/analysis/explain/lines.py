@@ -90,9 +90,18 @@ class LineTree:
         key = id(line.code), line.offset, line.scope
         found = self._places.get(key)
         if found is None:
-            name = short_name(line.function)
+            name = _function_name(line.function)
             found = self._places[key] = line.file, line.number, name, line.scope
         return found
+
+
+def _function_name(qualified: str) -> str:
+    """The name of a function; of one without a name, that of what it is in as well."""
+    name = short_name(qualified)
+    if not name.startswith("<") or name == qualified:
+        return name
+    outer = short_name(qualified.removesuffix(f".<locals>.{name}"))
+    return f"{outer}.{name}"
 
 
 def _kind(e: Equation) -> LineKind:

@@ -1,22 +1,26 @@
 """What is being explained: a traced function, and what it was called with."""
 
-from collections.abc import Callable
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 from covector import tree
+from covector.analysis.compiled.fusion_plan import FusionPlan, plan_of
+from covector.analysis.compiled.programs import compiled, optimised
+from covector.analysis.compiled.programs import traced as trace
 from covector.core.flat import path_in_call, with_fixed
 from covector.core.jaxpr import Jaxpr
 from covector.core.trace import current
 from covector.errors import ArgumentError
+from covector.lowering.compile import CompiledProgram
 from covector.lowering.evaluate import base
-from covector.programs.jit.jit import PjitFunction, jit
+from covector.programs.jit.jit import PjitFunction
 from covector.programs.jit.stages import Compiled, Lowered, Traced
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A traced function, its executable if there is one, and the arguments that it had.
+    """A traced function, the stage that it was given as, and the arguments it had.
 
     ``fun`` takes the arguments that are traced, and knows their names; None where only
     a stage of it is known.
@@ -24,9 +28,19 @@ class Origin:
 
     fun: Any
     traced: Traced
-    compiled: Compiled | None
+    stage: Traced | Lowered | Compiled
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+
+    @functools.cached_property
+    def program(self) -> CompiledProgram:
+        """The compiled program."""
+        return compiled(self.stage, (), {}, "explain")
+
+    @functools.cached_property
+    def plan(self) -> FusionPlan:
+        """The kernels of the compiled program."""
+        return plan_of(optimised(self.program))
 
     @property
     def jaxpr(self) -> Jaxpr:
@@ -66,26 +80,16 @@ class Origin:
 
 def find_origin(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Origin:
     """The traced function; one that was traced or compiled already is not again."""
-    if isinstance(fun, Traced | Lowered | Compiled):
-        return _of_stage(fun, args, kwargs)
     if current.trace is not base:
         raise ArgumentError(
             "explain looks at a whole program, but it was called while another one is "
             f"being traced ({current.trace.name or 'a transformation'}). Explain the "
             "function that is transformed, from outside."
         )
-    jitted: Callable[..., Any] = fun if isinstance(fun, PjitFunction) else jit(fun)
-    assert isinstance(jitted, PjitFunction), "made by jit"
-    traced = jitted.trace(*args, **kwargs)
-    statics = jitted.spec.split(args, kwargs)[2]
-    named = with_fixed(jitted.fun, {k: v for k, _, v in statics})
-    return Origin(named, traced, None, args, kwargs)
-
-
-def _of_stage(
-    stage: Traced | Lowered | Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Origin:
-    if isinstance(stage, Traced):
-        return Origin(None, stage, None, args, kwargs)
-    compiled = stage if isinstance(stage, Compiled) else None
-    return Origin(None, stage.traced, compiled, args, kwargs)
+    traced = trace(fun, args, kwargs, "explain")
+    if isinstance(fun, Traced | Lowered | Compiled):
+        return Origin(None, traced, fun, args, kwargs)
+    statics = traced.spec.split(args, kwargs)[2]
+    inner = fun.fun if isinstance(fun, PjitFunction) else fun
+    named = with_fixed(inner, {k: v for k, _, v in statics})
+    return Origin(named, traced, traced, args, kwargs)

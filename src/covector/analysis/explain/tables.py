@@ -1,5 +1,6 @@
 """An explanation as titled tables of short texts, whatever draws them."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -9,10 +10,14 @@ from covector.analysis.explain.data import Data
 from covector.analysis.terminal import Row, Table, show_count, show_seconds
 from covector.core.sizes import show_bytes
 
+#: what the scope of a line says in the backward pass
+BACKWARD = "transpose("
 #: fusions, values and changes that a table shows
 MOST_ROWS = 8
 #: the same of lines, if nothing else is asked for
 MOST_LINES = 40
+
+_INDEX = re.compile(r"\[\d+\]")
 
 
 def tables(whole: Data, lines: int = MOST_LINES) -> list[Table]:
@@ -48,7 +53,7 @@ def at_line(line: data.ProgramLine) -> str:
 
 def is_backward(line: data.ProgramLine) -> bool:
     """Whether the line is run backwards, for a derivative."""
-    return "transpose(" in line.scope
+    return BACKWARD in line.scope
 
 
 def _at_lines(whole: Data, lines: Iterable[int | None]) -> str:
@@ -204,20 +209,26 @@ class _Tree:
 
 def _memory(whole: Data) -> Table:
     peak = whole.memory.peak
-    rows = []
-    for held in peak.values[:MOST_ROWS]:
+    alike: dict[tuple[str, str], list[float]] = {}
+    for held in peak.values:
         value = whole.values[held.value]
         origin = value.argument or _at_lines(whole, [held.line])
-        share = held.bytes / peak.bytes if peak.bytes else 0
-        cells = (value.type, origin, show_bytes(held.bytes), _share(share))
+        key = value.type, _INDEX.sub("[…]", origin)
+        alike.setdefault(key, []).append(held.bytes)
+    rows = []
+    for (type, origin), sizes in alike.items():
+        size, count = sum(sizes), f"{len(sizes)} × " if len(sizes) > 1 else ""
+        share = size / peak.bytes if peak.bytes else 0
+        cells = (count + type, origin, show_bytes(size), _share(share))
         rows.append(Row(cells, share=share))
+    rows.sort(key=lambda row: -(row.share or 0))
     where = "at the start"
     if 0 <= peak.position < len(whole.equations):
         e = whole.equations[peak.position]
         where = f"at {at_line(whole.lines[e.line])} ({e.operation})"
     sentence = f"the peak is {show_bytes(peak.bytes)} {where}, held by"
     columns = ("value", "from", "bytes", "share")
-    return Table("memory", (sentence,), columns, tuple(rows), texts=2)
+    return Table("memory", (sentence,), columns, _first(rows), texts=2)
 
 
 def _graph(whole: Data) -> Table:

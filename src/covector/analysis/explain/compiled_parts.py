@@ -1,0 +1,192 @@
+"""What XLA made of a program, beside the limits of the machine."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from covector.analysis.compiled.fusion_plan import FusionPlan
+from covector.analysis.compiled.kernels import Kernel
+from covector.analysis.costs.machine import MachineLimits
+from covector.analysis.costs.roofline import Part, roofline
+from covector.analysis.explain import data
+from covector.analysis.explain.attribution import Attribution
+from covector.core import dtypes
+
+#: lines that could gain most
+MOST_GAINS = 3
+#: pairs of kernels that are not one, those with the largest values between them
+MOST_NOT_DONE = 50
+_DTYPES = {dtypes.short_name(d): d.name for d in dtypes.NUMBERS}
+
+
+class Measured(NamedTuple):
+    """The seconds of one run of the program, and those in each kernel, by its name."""
+
+    seconds: float
+    kernels: dict[str, float]
+
+
+class CompiledParts(NamedTuple):
+    """The parts that come from a compiled program.
+
+    shares    for each equation its share of the estimated time
+    measured  the same of the measured time
+    """
+
+    fusions: tuple[data.FusionEntry, ...]
+    roofline: data.Roofline
+    shares: list[float]
+    measured: list[float] | None
+
+
+def machine_of(limits: MachineLimits) -> data.Machine:
+    """The limits as an explanation shows them."""
+    return data.Machine(
+        limits.name, limits.bytes_per_s, dict(limits.flops_per_s), limits.measured_on
+    )
+
+
+def alone(
+    equations: Sequence[data.ProgramEquation],
+    types: Sequence[str],
+    limits: MachineLimits,
+) -> list[float]:
+    """The time that each equation would take alone."""
+    parts = [
+        Part(e.flops, e.bytes, e.transcendentals, dtype)
+        for e, dtype in zip(equations, types, strict=True)
+    ]
+    return [bound.seconds for bound in roofline(parts, limits).parts]
+
+
+def compiled_parts(
+    plan: FusionPlan,
+    attribution: Attribution,
+    limits: MachineLimits,
+    measured: Measured | None,
+) -> CompiledParts:
+    """The kernels of a program, their limits, and the equations in them."""
+    lines = [attribution.lines_of(kernel.origins) for kernel in plan.kernels]
+    between = _between(plan)
+    taken = [
+        None if measured is None else measured.kernels.get(kernel.name)
+        for kernel in plan.kernels
+    ]
+    parts = [
+        Part(
+            kernel.times * kernel.flops,
+            kernel.times * kernel.bytes,
+            kernel.times * kernel.transcendentals,
+            _dtype(kernel),
+            at,
+            kernel.times * min(between.get(kernel.name, 0), kernel.bytes),
+            seconds,
+        )
+        for kernel, at, seconds in zip(plan.kernels, lines, taken, strict=True)
+    ]
+    found = roofline(parts, limits)
+    bounds = [bound.seconds for bound in found.parts]
+    fusions = tuple(
+        [
+            data.FusionEntry(
+                kernel.name,
+                kernel.kind,
+                kernel.operations,
+                at,
+                kernel.flops,
+                kernel.bytes,
+                bound / max(kernel.times, 1),
+                None if seconds is None else seconds / max(kernel.times, 1),
+            )
+            for kernel, at, bound, seconds in zip(
+                plan.kernels, lines, bounds, taken, strict=True
+            )
+        ]
+    )
+    return CompiledParts(
+        fusions,
+        data.Roofline(
+            tuple(
+                [
+                    data.RooflineEntry(i, b.intensity, b.by, b.seconds)
+                    for i, b in enumerate(found.parts)
+                ]
+            ),
+            found.seconds,
+            tuple(
+                [data.Gain(line, s, why) for line, s, why in found.gains[:MOST_GAINS]]
+            ),
+        ),
+        attribution.shares(bounds),
+        None if measured is None else attribution.shares([t or 0 for t in taken]),
+    )
+
+
+def _between(plan: FusionPlan) -> dict[str, int]:
+    """The bytes of each kernel that come from other kernels, or go to them."""
+    found: dict[str, int] = {}
+    written: dict[str, int] = {}
+    for edge in plan.not_fused:
+        written[edge.producer] = edge.bytes
+        found[edge.consumer] = found.get(edge.consumer, 0) + edge.bytes
+    for name, size in written.items():
+        found[name] = found.get(name, 0) + size
+    return found
+
+
+def _dtype(kernel: Kernel) -> str:
+    """The name of the element type that a kernel gives."""
+    short = kernel.result.lstrip("(").partition("[")[0]
+    return _DTYPES.get(short, short)
+
+
+def optimisation(
+    plan: FusionPlan, fusions: tuple[data.FusionEntry, ...], before: data.Before
+) -> data.Optimisation:
+    """What was fused, and what was not and why."""
+    lines = {fusion.name: fusion.lines for fusion in fusions}
+    known = [each for each in plan.not_fused if each.reason is not None]
+    largest = sorted(known, key=lambda each: -each.bytes)[:MOST_NOT_DONE]
+    not_done = [
+        data.NotDone(
+            f"fuse {each.producer} into {each.consumer}",
+            (*lines.get(each.producer, ()), *lines.get(each.consumer, ()), None)[0],
+            each.reason or "",
+        )
+        for each in largest
+    ]
+    after = data.After(plan.instructions, len(plan.kernels), len(plan.fusions))
+    return data.Optimisation(before, after, _changes(fusions), tuple(not_done), fusions)
+
+
+#: what a kernel of a kind is good for
+_REASONS = {
+    "loop fusion": "they run in one pass over memory",
+    "input fusion": "operands are computed where a reduction reads them",
+    "output fusion": "it is applied where a product writes its result",
+    "library": "a library computes it",
+    "custom call": "compiled code computes it",
+    "callback": "Python computes it",
+    "collective": "devices communicate",
+    "copy": "a value is needed in another layout or memory",
+    "loop in one kernel": "the loop is small",
+    "function in one kernel": "the function is small",
+}
+
+
+def _changes(fusions: Sequence[data.FusionEntry]) -> tuple[data.Change, ...]:
+    """The kinds of kernels, with how many there are, and where."""
+    found: dict[str, list[data.FusionEntry]] = {}
+    for fusion in fusions:
+        if fusion.kind in _REASONS:
+            found.setdefault(fusion.kind, []).append(fusion)
+    return tuple(
+        [
+            data.Change(
+                kind,
+                len(members),
+                tuple(dict.fromkeys([i for f in members for i in f.lines])),
+                _REASONS[kind],
+            )
+            for kind, members in found.items()
+        ]
+    )
