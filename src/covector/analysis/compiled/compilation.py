@@ -91,21 +91,32 @@ def compilation(fun: programs.Function) -> Callable[..., Compilation]:
 
     def timed(*args: Any, **kwargs: Any) -> Compilation:
         subject = programs.compiled(fun, args, kwargs, "compilation")
-        program, jaxpr = subject.program, subject.jaxpr
-        because = None
-        if isinstance(fun, PjitFunction):
-            because = recompiles.reason(fun, fun.signature(args, kwargs).key)
-        return Compilation(
-            recompiles.trace_seconds.get(jaxpr),
-            program.lowered.seconds,
-            program.executable.compile_seconds,
-            program.executable.compile_seconds is None,
-            _functions(jaxpr),
-            because,
-            collectives_of(subject),
-        )
+        return compilation_of(subject, reason(fun, args, kwargs))
 
     return timed
+
+
+def compilation_of(subject: programs.Subject, because: str | None) -> Compilation:
+    """The times of a compiled function, which was compiled again for this reason."""
+    program, jaxpr = subject.program, subject.jaxpr
+    return Compilation(
+        recompiles.trace_seconds.get(jaxpr),
+        program.lowered.seconds,
+        program.executable.compile_seconds,
+        program.executable.compile_seconds is None,
+        _functions(jaxpr),
+        because,
+        collectives_of(subject),
+    )
+
+
+def reason(
+    fun: programs.Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> str | None:
+    """Why a jitted function was compiled again for these arguments, if it was."""
+    if not isinstance(fun, PjitFunction):
+        return None
+    return recompiles.reason(fun, fun.signature(args, kwargs).key)
 
 
 def _functions(jaxpr: Jaxpr) -> tuple[FunctionTime, ...]:

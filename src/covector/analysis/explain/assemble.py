@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from covector.analysis.compiled.changes import changes_of
+from covector.analysis.compiled.compilation import compilation_of
 from covector.analysis.costs.count import EquationCost, added, cost
 from covector.analysis.costs.machine import machine_limits
 from covector.analysis.explain import data
@@ -13,6 +15,7 @@ from covector.analysis.explain.compiled_parts import (
     CompiledParts,
     Measured,
     alone,
+    compilation,
     compiled_parts,
     machine_of,
     optimisation,
@@ -48,7 +51,6 @@ def assemble(origin: Origin, measured: Measured | None = None) -> dict[str, Any]
         ]
     )
     lines = [_with_shares(line, equations, found) for line in program.lines]
-    before = data.Before(len(equations), _instructions(origin))
     return {
         "version": data.VERSION,
         "name": origin.traced.fun_name,
@@ -57,7 +59,7 @@ def assemble(origin: Origin, measured: Measured | None = None) -> dict[str, Any]
         "covector": __version__,
         "totals": replace(
             program.totals,
-            compiled_peak_bytes=origin.program.executable.memory_use().peak,
+            compiled_peak_bytes=origin.subject.program.executable.memory_use().peak,
             lower_bound_s=found.roofline.lower_bound_s,
             measured_s=None if measured is None else measured.seconds,
         ),
@@ -68,15 +70,14 @@ def assemble(origin: Origin, measured: Measured | None = None) -> dict[str, Any]
         "results": program.results,
         "memory": program.memory,
         "graph": program.graph,
-        "optimisation": optimisation(origin.plan, found.fusions, before),
+        "optimisation": optimisation(
+            changes_of(origin.subject, origin.module), attribution, found.fusions
+        ),
         "roofline": found.roofline,
-        "compilation": data.Compilation(),
+        "compilation": compilation(
+            compilation_of(origin.subject, origin.because), attribution
+        ),
     }
-
-
-def _instructions(origin: Origin) -> int:
-    """How many instructions of StableHLO XLA was given."""
-    return origin.program.lowered.text().count(" = ")
 
 
 def _with_shares(

@@ -93,6 +93,17 @@ class Attribution:
         places = dict.fromkeys([self._nearest(_key_of(o).place) for o in origins])
         return tuple([i for place in places for i in self.lines.get(place, ())])
 
+    def lines_at(self, places: Iterable[tuple[str, int]]) -> tuple[int, ...]:
+        """The numbers of the lines in these files, in both passes."""
+        both = [
+            Place(*place, backward) for place in places for backward in (False, True)
+        ]
+        return tuple([i for place in both for i in self.lines.get(place, ())])
+
+    def line_at(self, place: tuple[str, int] | None) -> int | None:
+        """The first of them."""
+        return None if place is None else (*self.lines_at([place]), None)[0]
+
     def kernel_of_each(self, count: int) -> list[int | None]:
         """For each equation the kernel that it is a part of."""
         found: list[int | None] = [None] * count

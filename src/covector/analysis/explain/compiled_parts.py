@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from covector.analysis.compiled.changes import Changes
+from covector.analysis.compiled.compilation import Compilation
 from covector.analysis.compiled.fusion_plan import FusionPlan
 from covector.analysis.compiled.kernels import Kernel
 from covector.analysis.costs.machine import MachineLimits
-from covector.analysis.costs.roofline import Part, roofline
+from covector.analysis.costs.roofline import Gain, Part, roofline
 from covector.analysis.explain import data
 from covector.analysis.explain.attribution import Attribution
 from covector.core import dtypes
 
 #: lines that could gain most
 MOST_GAINS = 3
-#: pairs of kernels that are not one, those with the largest values between them
+#: things that were not optimised, those that cost most
 MOST_NOT_DONE = 50
 _DTYPES = {dtypes.short_name(d): d.name for d in dtypes.NUMBERS}
 
@@ -112,13 +114,16 @@ def compiled_parts(
                 ]
             ),
             found.seconds,
-            tuple(
-                [data.Gain(line, s, why) for line, s, why in found.gains[:MOST_GAINS]]
-            ),
+            tuple([_gain(gain) for gain in found.gains[:MOST_GAINS]]),
         ),
         attribution.shares(bounds),
         None if measured is None else attribution.shares([t or 0 for t in taken]),
     )
+
+
+def _gain(gain: Gain) -> data.Gain:
+    assert isinstance(gain.line, int), "the parts have the numbers of lines"
+    return data.Gain(gain.line, gain.seconds, gain.why)
 
 
 def _between(plan: FusionPlan) -> dict[str, int]:
@@ -140,53 +145,44 @@ def _dtype(kernel: Kernel) -> str:
 
 
 def optimisation(
-    plan: FusionPlan, fusions: tuple[data.FusionEntry, ...], before: data.Before
+    found: Changes, attribution: Attribution, fusions: tuple[data.FusionEntry, ...]
 ) -> data.Optimisation:
-    """What was fused, and what was not and why."""
-    lines = {fusion.name: fusion.lines for fusion in fusions}
-    known = [each for each in plan.not_fused if each.reason is not None]
-    largest = sorted(known, key=lambda each: -each.bytes)[:MOST_NOT_DONE]
-    not_done = [
-        data.NotDone(
-            f"fuse {each.producer} into {each.consumer}",
-            (*lines.get(each.producer, ()), *lines.get(each.consumer, ()), None)[0],
-            each.reason or "",
-        )
-        for each in largest
+    """What XLA did, and what it could not do."""
+    done = [
+        data.Change(c.kind, c.count, attribution.lines_at(c.lines), c.reason)
+        for c in found.done
     ]
-    after = data.After(plan.instructions, len(plan.kernels), len(plan.fusions))
-    return data.Optimisation(before, after, _changes(fusions), tuple(not_done), fusions)
+    not_done = [
+        data.NotDone(n.what, attribution.line_at(n.line), n.reason)
+        for n in found.not_done[:MOST_NOT_DONE]
+    ]
+    return data.Optimisation(
+        data.Before(found.equations, found.given),
+        data.After(found.instructions, found.kernels, found.fusions),
+        tuple(done),
+        tuple(not_done),
+        fusions,
+    )
 
 
-#: what a kernel of a kind is good for
-_REASONS = {
-    "loop fusion": "they run in one pass over memory",
-    "input fusion": "operands are computed where a reduction reads them",
-    "output fusion": "it is applied where a product writes its result",
-    "library": "a library computes it",
-    "custom call": "compiled code computes it",
-    "callback": "Python computes it",
-    "collective": "devices communicate",
-    "copy": "a value is needed in another layout or memory",
-    "loop in one kernel": "the loop is small",
-    "function in one kernel": "the function is small",
-}
-
-
-def _changes(fusions: Sequence[data.FusionEntry]) -> tuple[data.Change, ...]:
-    """The kinds of kernels, with how many there are, and where."""
-    found: dict[str, list[data.FusionEntry]] = {}
-    for fusion in fusions:
-        if fusion.kind in _REASONS:
-            found.setdefault(fusion.kind, []).append(fusion)
-    return tuple(
-        [
-            data.Change(
-                kind,
-                len(members),
-                tuple(dict.fromkeys([i for f in members for i in f.lines])),
-                _REASONS[kind],
-            )
-            for kind, members in found.items()
-        ]
+def compilation(found: Compilation, attribution: Attribution) -> data.Compilation:
+    """The times of each step, and the communication that lines cause."""
+    return data.Compilation(
+        found.trace_s,
+        found.lower_s,
+        found.compile_s,
+        found.cached,
+        tuple([data.FunctionTrace(f.name, f.seconds) for f in found.functions]),
+        found.recompiled_because,
+        tuple(
+            [
+                data.CollectiveEntry(
+                    each.operation,
+                    each.times * each.bytes,
+                    (*attribution.lines_of(each.origins), None)[0],
+                    each.axes or (),
+                )
+                for each in found.collectives
+            ]
+        ),
     )

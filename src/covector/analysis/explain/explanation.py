@@ -1,18 +1,26 @@
 """``explain(f)(*args)``: what a program does, by the lines of the user's code."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Any
 
 from covector.analysis.explain.assemble import assemble
 from covector.analysis.explain.data import Data, plain
+from covector.analysis.explain.html import render
 from covector.analysis.explain.origin import Origin, find_origin
 from covector.analysis.explain.slicing import chosen_equations, restrict
 from covector.analysis.explain.tables import MOST_LINES, tables
 from covector.analysis.terminal import plain_text, show
 from covector.core.flat import who_of
 from covector.core.source import wraps
+from covector.errors import MissingLibrary
 from covector.programs.jit.stages import Compiled, Lowered, Traced
+
+#: how a notebook shows the page
+_FRAME = "width: 100%; height: 40rem; border: 0"
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,6 +53,22 @@ class Explanation(Data):
           MissingLibrary: rich is not installed; the extra ``inspect`` brings it.
         """
         show(tables(self, lines), width)
+
+    def html(self, path: str | os.PathLike[str]) -> None:
+        """Write a page that shows it: one file, which needs no other.
+
+        Raises:
+          MissingLibrary: the extra ``inspect`` is not installed.
+        """
+        Path(path).write_text(render(self.to_dict()), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        # A page of its own: its style and scripts stay away from those of the notebook.
+        try:
+            page = escape(render(self.to_dict()), quote=True)
+        except MissingLibrary:
+            return f"<pre>{escape(repr(self))}</pre>"
+        return f'<iframe srcdoc="{page}" style="{_FRAME}"></iframe>'
 
     def slice(
         self, output: str | int | None = None, input: str | int | None = None

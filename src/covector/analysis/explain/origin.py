@@ -1,18 +1,18 @@
-"""What is being explained: a traced function, and what it was called with."""
+"""What is being explained: a compiled function, and what it was called with."""
 
 import functools
 from dataclasses import dataclass
 from typing import Any
 
 from covector import tree
+from covector.analysis.compiled.compilation import reason
 from covector.analysis.compiled.fusion_plan import FusionPlan, plan_of
-from covector.analysis.compiled.programs import compiled, optimised
-from covector.analysis.compiled.programs import traced as trace
+from covector.analysis.compiled.hlo import Module
+from covector.analysis.compiled.programs import Subject, compiled
 from covector.core.flat import path_in_call, with_fixed
 from covector.core.jaxpr import Jaxpr
 from covector.core.trace import current
 from covector.errors import ArgumentError
-from covector.lowering.compile import CompiledProgram
 from covector.lowering.evaluate import base
 from covector.programs.jit.jit import PjitFunction
 from covector.programs.jit.stages import Compiled, Lowered, Traced
@@ -20,27 +20,32 @@ from covector.programs.jit.stages import Compiled, Lowered, Traced
 
 @dataclass(frozen=True)
 class Origin:
-    """A traced function, the stage that it was given as, and the arguments it had.
+    """A compiled function, and the arguments that it had.
 
-    ``fun`` takes the arguments that are traced, and knows their names; None where only
-    a stage of it is known.
+    fun      takes the arguments that are traced, and knows their names; None where only
+             a stage of it is known
+    because  why it was compiled again for these arguments, if it was
     """
 
+    subject: Subject
     fun: Any
-    traced: Traced
-    stage: Traced | Lowered | Compiled
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    because: str | None
 
     @functools.cached_property
-    def program(self) -> CompiledProgram:
-        """The compiled program."""
-        return compiled(self.stage, (), {}, "explain")
+    def module(self) -> Module:
+        """What XLA made of the program."""
+        return self.subject.optimised()
 
     @functools.cached_property
     def plan(self) -> FusionPlan:
         """The kernels of the compiled program."""
-        return plan_of(optimised(self.program))
+        return plan_of(self.module)
+
+    @property
+    def traced(self) -> Traced:
+        return self.subject.traced
 
     @property
     def jaxpr(self) -> Jaxpr:
@@ -79,17 +84,17 @@ class Origin:
 
 
 def find_origin(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Origin:
-    """The traced function; one that was traced or compiled already is not again."""
+    """The compiled function; one that was traced or compiled already is not again."""
     if current.trace is not base:
         raise ArgumentError(
             "explain looks at a whole program, but it was called while another one is "
             f"being traced ({current.trace.name or 'a transformation'}). Explain the "
             "function that is transformed, from outside."
         )
-    traced = trace(fun, args, kwargs, "explain")
+    subject = compiled(fun, args, kwargs, "explain")
     if isinstance(fun, Traced | Lowered | Compiled):
-        return Origin(None, traced, fun, args, kwargs)
-    statics = traced.spec.split(args, kwargs)[2]
+        return Origin(subject, None, args, kwargs, None)
+    statics = subject.traced.spec.split(args, kwargs)[2]
     inner = fun.fun if isinstance(fun, PjitFunction) else fun
     named = with_fixed(inner, {k: v for k, _, v in statics})
-    return Origin(named, traced, traced, args, kwargs)
+    return Origin(subject, named, args, kwargs, reason(fun, args, kwargs))
