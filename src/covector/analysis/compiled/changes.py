@@ -104,14 +104,15 @@ def changes(fun: programs.Function) -> Callable[..., Changes]:
 
     def changed(*args: Any, **kwargs: Any) -> Changes:
         subject = programs.compiled(fun, args, kwargs, "changes")
-        return changes_of(subject, subject.optimised())
+        module = subject.optimised()
+        return changes_of(subject, module, plan_of(module))
 
     return changed
 
 
-def changes_of(subject: Subject, module: Module) -> Changes:
-    """The changes from a traced program to its optimised module."""
-    plan, given = plan_of(module), subject.given()
+def changes_of(subject: Subject, module: Module, plan: FusionPlan) -> Changes:
+    """The changes from a traced program to its optimised module, planned like this."""
+    given = subject.given()
     done = [
         *_simplified(subject.jaxpr),
         *_calls(given, module),

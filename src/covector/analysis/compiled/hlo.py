@@ -180,6 +180,8 @@ class Module:
     donors: tuple[int, ...]
     #: how many devices run it
     partitions: int
+    #: what kernels are made of, as far as it was asked for
+    parts: dict[Instruction, Sequence[Instruction]] = field(default_factory=dict)
 
     def called(self, instruction: Instruction) -> list[Computation]:
         """The computations that an instruction calls."""

@@ -5,7 +5,7 @@ library, a copy. Loops, branches and functions that XLA kept are not: their
 instructions are. But a small loop on the CPU is compiled into one kernel.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -168,8 +168,15 @@ def _kernel(module: Module, found: Found) -> Kernel:
     )
 
 
-def parts(module: Module, instruction: Instruction) -> Iterator[Instruction]:
+def parts(module: Module, instruction: Instruction) -> Sequence[Instruction]:
     """The instructions that a kernel is made of, itself if it is one operation."""
+    known = module.parts.get(instruction)
+    if known is None:
+        known = module.parts[instruction] = tuple(_parts(module, instruction))
+    return known
+
+
+def _parts(module: Module, instruction: Instruction) -> Iterator[Instruction]:
     if instruction.opcode not in _MADE_OF_OTHERS:
         yield instruction
         return

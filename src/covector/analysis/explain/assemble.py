@@ -71,7 +71,9 @@ def assemble(origin: Origin, measured: Measured | None = None) -> dict[str, Any]
         "memory": program.memory,
         "graph": program.graph,
         "optimisation": optimisation(
-            changes_of(origin.subject, origin.module), attribution, found.fusions
+            changes_of(origin.subject, origin.module, origin.plan),
+            attribution,
+            found.fusions,
         ),
         "roofline": found.roofline,
         "compilation": compilation(
