@@ -170,6 +170,7 @@ CONTENTS = {
         "covector.profiler": """
             covector.profiler
             covector.experimental.profiler""",
+        "covector.memory": "covector.memory",
         "covector.monitoring": "covector.monitoring",
         "covector.test_util": "covector.test_util",
         "covector.environment": "covector.environment",

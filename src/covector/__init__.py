@@ -6,10 +6,11 @@
 >>> gradient(cnp.ones(2), cnp.eye(2)).shape
 (2,)
 
-Every public name and the room it lives in; no logic, but for the two links upwards that
-are set here: arrays find their methods in ``covector.numpy``, and the base trace runs
-operations. Tracebacks that are printed from now on show the user's lines. Modules that
-a program may not need are imported when they are first used.
+Every public name and the room it lives in; no logic, but for the links upwards that are
+set here: arrays find their methods in ``covector.numpy``, the base trace runs
+operations, and errors for want of memory say what holds it. Tracebacks that are printed
+from now on show the user's lines. Modules that a program may not need are imported when
+they are first used.
 """
 
 import importlib
@@ -85,6 +86,7 @@ from covector.runtime.client import (
     process_index,
     process_indices,
 )
+from covector.runtime.memory import bind_description
 from covector.transforms.derivatives import grad, jvp, linearize, value_and_grad, vjp
 from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
 from covector.transforms.vmap import vmap
@@ -109,6 +111,7 @@ if TYPE_CHECKING:
         flatten_util,
         image,
         lax,
+        memory,
         monitoring,
         nn,
         ops,
@@ -146,6 +149,7 @@ if TYPE_CHECKING:
 link.connect(numpy, device_put)
 install_base(base)
 install_tracebacks()
+bind_description("covector.analysis.memory.shortage")
 
 #: modules that are imported on first use
 _MODULES = frozenset(
@@ -168,6 +172,7 @@ _MODULES = frozenset(
         "flatten_util",
         "image",
         "lax",
+        "memory",
         "monitoring",
         "nn",
         "ops",
@@ -305,6 +310,7 @@ __all__ = [
     "make_jaxpr",
     "make_mesh",
     "make_user_context",
+    "memory",
     "monitoring",
     "named_call",
     "named_scope",

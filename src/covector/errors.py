@@ -34,7 +34,8 @@
     ├── NonFiniteError          a result is NaN or infinite where that is watched for
     ├── DeletedArrayError       an array whose buffer was deleted or donated
     ├── DeviceError             a device that is not there, or that fails
-    │   └── DisallowedTransfer  … or is not to be reached: a transfer guard forbids it
+    │   ├── DisallowedTransfer  … or is not to be reached: a transfer guard forbids it
+    │   └── OutOfMemory         … or has too little memory left, as the host may have
     ├── ShardingError           a mesh, spec or sharding that cannot be, or does not fit
     ├── DistributedError        processes that cannot work together
     │   ├── PeerLost            … because one of them ended, or does not answer
@@ -344,11 +345,19 @@ class DeviceError(CovectorError, RuntimeError):
 
 
 class OverBudget(CovectorError, MemoryError):
-    """A compiled program needs more memory than it may take."""
+    """A program needs more memory than it may take, or a block of code took it."""
+
+    page: str | None = "out-of-memory"
 
 
 class DisallowedTransfer(DeviceError):
     """Values were to move between host and devices where a guard forbids it."""
+
+
+class OutOfMemory(DeviceError, MemoryError):
+    """A device, or the host, has too little memory left for an array or a program."""
+
+    page: str | None = "out-of-memory"
 
 
 class DeviceMismatch(CovectorError, ValueError):
@@ -448,5 +457,9 @@ JaxRuntimeError = DeviceError
 JaxprTypeError = MalformedProgram
 
 if not TYPE_CHECKING:  # checkers take what is defined here
-    __all__ = [n for n, x in sorted(globals().items()) if isinstance(x, type)]
+    __all__ = [
+        name
+        for name, x in sorted(globals().items())
+        if isinstance(x, type) and x.__module__ == __name__
+    ]
     __dir__ = namespaces.completions(globals())

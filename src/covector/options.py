@@ -54,6 +54,8 @@ class Options:
     debug_nans: bool = False
     debug_infs: bool = False
     check_tracer_leaks: bool = False
+    #: whether it is recorded which line made each array
+    record_lines: bool = False
     #: the frames that printed tracebacks show: the user's, or those of covector as well
     traceback: str = "filtered"
     #: what happens where values move between host and devices; None is as "allow", and
@@ -100,6 +102,7 @@ WATCHING = (
     "debug_nans",
     "debug_infs",
     "check_tracer_leaks",
+    "record_lines",
     "traceback",
     *TRANSFER_GUARDS,
 )

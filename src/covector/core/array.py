@@ -10,6 +10,7 @@ work on ``buffer``. Which of the two an array holds is invisible from outside.
 the array may go anywhere. Only an array with a placement can be over several devices.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -307,6 +308,17 @@ class ConcreteArray(Exported):
 
 #: what Python's own messages call it
 ConcreteArray.__name__ = "Array"
+
+
+def _record_lines(on: bool) -> None:
+    # Imported when it is first asked for: most programs record nothing.
+    if on or "covector.core.recording" in sys.modules:
+        from covector.core.recording import recorder  # noqa: PLC0415
+
+        recorder.install(ConcreteArray, on)
+
+
+options.Switch(("record_lines",), _record_lines)
 
 
 def _check_move(type: ArrayType, target: object) -> None:

@@ -33,7 +33,7 @@ from covector.errors import (
     if_of_arrays,
     page_of_class,
 )
-from covector.runtime import buffers
+from covector.runtime import buffers, memory
 
 #: how many bits an integer may have to be a Python float
 LARGEST_FLOAT_BITS = 1023
@@ -165,16 +165,21 @@ def from_numpy(
     if type(values) is not np.ndarray and isinstance(values, np.ndarray):
         refuse_masks(values)
     dtype = _KEPT.get(values.dtype)
-    if dtype is not None:
-        host = np.array(values, order="C")
-    else:
-        dtype = _held_as(values.dtype, wide or options.current().enable_x64)
-        if dtype is dtypes.float0:
-            host = np.zeros(values.shape, dtypes.bool_)
-            return ConcreteArray(ArrayType(host.shape, dtype), host, None, placement)
-        host = np.array(values, dtype, order="C")
-        if dtype.itemsize < values.dtype.itemsize and values.dtype.kind in "iu":
-            check_narrowed(values, host)
+    try:
+        if dtype is not None:
+            host = np.array(values, order="C")
+        else:
+            dtype = _held_as(values.dtype, wide or options.current().enable_x64)
+            if dtype is dtypes.float0:
+                host = np.zeros(values.shape, dtypes.bool_)
+                return ConcreteArray(
+                    ArrayType(host.shape, dtype), host, None, placement
+                )
+            host = np.array(values, dtype, order="C")
+            if dtype.itemsize < values.dtype.itemsize and values.dtype.kind in "iu":
+                check_narrowed(values, host)
+    except MemoryError as error:
+        raise memory.out_of_memory(error) from None
     if host.dtype is not dtype:
         host = with_dtype(host, dtype)
     return ConcreteArray(ArrayType(host.shape, dtype), host, None, placement)

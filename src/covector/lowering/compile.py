@@ -28,7 +28,7 @@ from covector.core.sharding.shardings import (
 from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.core.source import user_level
 from covector.core.types import ArrayType, show_types
-from covector.errors import DeviceError, DonationWarning
+from covector.errors import DeviceError, DonationWarning, OutOfMemory
 from covector.lowering import hlo, module, tokens
 from covector.lowering.placement import MeshPlacement, Placement, placements_of_results
 from covector.runtime import (
@@ -36,6 +36,7 @@ from covector.runtime import (
     client,
     compilation_cache,
     executable,
+    memory,
     modules,
 )
 
@@ -237,7 +238,10 @@ class CompiledProgram:
         if self._kept is not None:
             args = [args[i] for i in self._kept]
         device = self.device
-        outs = self._run([a.buffer(device) for a in args])
+        try:
+            outs = self._run([a.buffer(device) for a in args])
+        except OutOfMemory as error:
+            raise memory.out_of_memory(error, self) from None
         placements: Any = repeat(None)
         if committed is not None:
             placements = placements_of_results(committed, args, self._types)
@@ -292,7 +296,10 @@ class CompiledProgram:
         elsewhere = [b for b in given if not self.executable.runs_where(b)]
         if elsewhere or buffers.donated_twice(failure):
             raise ArgumentsElsewhere
-        executable.raise_in_words(failure)
+        try:
+            executable.raise_in_words(failure)
+        except OutOfMemory as error:
+            raise memory.out_of_memory(error, self) from None
 
 
 class ShardedProgram(CompiledProgram):
@@ -327,7 +334,10 @@ class ShardedProgram(CompiledProgram):
         if self._kept is not None:
             args = [args[i] for i in self._kept]
         pairs = zip(args, self.in_shardings, strict=True)
-        outs = self._run([a.buffer_over(s) for a, s in pairs])
+        try:
+            outs = self._run([a.buffer_over(s) for a, s in pairs])
+        except OutOfMemory as error:
+            raise memory.out_of_memory(error, self) from None
         return [
             ConcreteArray(t, None, b, s)
             for t, b, s in zip(self._types, outs, self.out_shardings, strict=True)

@@ -26,6 +26,7 @@ from covector.lowering.placement import (
     meshes_named,
     placements_of_results,
 )
+from covector.runtime import memory
 
 
 class _Quiet(threading.local):
@@ -47,31 +48,36 @@ class EvalTrace(Trace):
     name = "evaluation"
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-        # One or two operands with their values at hand, as most have, without a loop.
-        if len(args) == 1:
-            (x,) = args
-            if type(x) is ConcreteArray and x.placement is None:
-                host, plan = x._host, op.plans.get((x.type,))
-                if host is not None and plan is not None and plan.one_on_host:
-                    out = quiet.run(plan.one_on_host, host)
-                    return (ConcreteArray(plan.outs[0], out),)
-        elif len(args) == 2:
-            x, y = args
-            if (
-                type(x) is ConcreteArray
-                and type(y) is ConcreteArray
-                and x.placement is y.placement is None
-            ):
-                one, two, plan = x._host, y._host, op.plans.get((x.type, y.type))
+        try:
+            # One or two operands with their values at hand, as most have: no loop.
+            if len(args) == 1:
+                (x,) = args
+                if type(x) is ConcreteArray and x.placement is None:
+                    host, plan = x._host, op.plans.get((x.type,))
+                    if host is not None and plan is not None and plan.one_on_host:
+                        out = quiet.run(plan.one_on_host, host)
+                        return (ConcreteArray(plan.outs[0], out),)
+            elif len(args) == 2:
+                x, y = args
                 if (
-                    one is not None
-                    and two is not None
-                    and plan is not None
-                    and plan.one_on_host
+                    type(x) is ConcreteArray
+                    and type(y) is ConcreteArray
+                    and x.placement is y.placement is None
                 ):
-                    out = quiet.run(plan.one_on_host, one, two)
-                    return (ConcreteArray(plan.outs[0], out),)
-        return self._process_several(op, args)
+                    one, two, plan = x._host, y._host, op.plans.get((x.type, y.type))
+                    if (
+                        one is not None
+                        and two is not None
+                        and plan is not None
+                        and plan.one_on_host
+                    ):
+                        out = quiet.run(plan.one_on_host, one, two)
+                        return (ConcreteArray(plan.outs[0], out),)
+            return self._process_several(op, args)
+        except MemoryError as error:
+            if op.evaluate is not None:  # a function of the user's may have run
+                raise
+            raise memory.out_of_memory(error) from None
 
     def _process_several(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         types, hosts = [], []

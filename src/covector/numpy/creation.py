@@ -45,7 +45,7 @@ from covector.numpy.sequences import from_sequence
 from covector.operations.casting import convert, in_dtype
 from covector.operations.identities import copy as duplicate
 from covector.operations.transposing import Reshape
-from covector.runtime import client
+from covector.runtime import client, memory
 
 __all__ = [
     "array",
@@ -384,19 +384,24 @@ def _full(
     if not known or value.placement is not None or not at_hand(math.prod(shape)):
         return broadcast_to(value, shape)
     out = ArrayType(shape, value.type.dtype, value.type.weak)
-    if not value.type.ndim:
-        return ConcreteArray(out, np.full(shape, value.host(), out.storage))
-    broadcast_shapes(who, [value.type, out])
-    return ConcreteArray(out, np.array(np.broadcast_to(value.host(), shape)))
+    if value.type.ndim:
+        broadcast_shapes(who, [value.type, out])
+    try:
+        values = np.full(shape, value.host(), out.storage)
+    except MemoryError as error:
+        raise memory.out_of_memory(error) from None
+    return ConcreteArray(out, values)
 
 
 def _constant(value: int, type: ArrayType) -> Array:
     """An array of zeros or ones."""
     if not at_hand(type.size):
         return broadcast_to(scalar(value, type.dtype, type.weak), type.shape)
-    return ConcreteArray(
-        type, (np.ones if value else np.zeros)(type.shape, type.storage)
-    )
+    try:
+        values = (np.ones if value else np.zeros)(type.shape, type.storage)
+    except MemoryError as error:
+        raise memory.out_of_memory(error) from None
+    return ConcreteArray(type, values)
 
 
 def at_hand(size: int) -> bool:

@@ -31,6 +31,7 @@ from covector.lowering.placement import placement_of_known, placements_of_result
 from covector.numpy.promote import standard_promotion
 from covector.programs.jit.debug_nans import as_one
 from covector.programs.jit.jit import jit
+from covector.runtime import memory
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -118,7 +119,10 @@ class _FusedCall:
         if any([x.placement for x in operands]):
             where = placement_of_known(operands, self.fun.__name__)
             placements = iter(placements_of_results(where, operands, self.outs))
-        out = quiet.run(self.host, *[x.host() for x in operands])
+        try:
+            out = quiet.run(self.host, *[x.host() for x in operands])
+        except MemoryError as error:
+            raise memory.out_of_memory(error) from None
         if isinstance(out, tuple):
             return tuple(map(ConcreteArray, self.outs, out, repeat(None), placements))
         return ConcreteArray(self.outs[0], out, None, next(placements))

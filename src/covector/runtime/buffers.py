@@ -19,7 +19,7 @@ from jaxlib import _jax
 from jaxlib import xla_client as xc
 
 from covector.errors import DeletedArrayError, DeviceError, DLPackError, DTypeError
-from covector.runtime import client, dlpack, host_calls
+from covector.runtime import client, dlpack, host_calls, memory
 
 Buffer = xc.ArrayImpl
 JaxlibError = _jax.JaxRuntimeError
@@ -182,6 +182,8 @@ def report(error: JaxlibError) -> NoReturn:
         ) from None
     if "deleted or donated" in words:
         raise DeletedArrayError(f"Array has been deleted or donated: {words}") from None
+    if memory.is_shortage(error):
+        raise memory.out_of_memory(error) from None
     raise DeviceError(f"a program failed on its device: {words}") from error
 
 

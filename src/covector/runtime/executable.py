@@ -26,6 +26,7 @@ from covector.runtime import (
     endings,
     host_calls,
     lapack,
+    memory,
     modules,
     multi_process,
     shards,
@@ -245,6 +246,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     Raises:
       DeviceError: XLA cannot compile the module; with XLA's words. Or this process was
         forked, and has no compiler.
+      OutOfMemory: there is too little memory to compile it.
     """
     devices = _devices(where)
     compile_options = _compile_options(devices, options)
@@ -412,6 +414,8 @@ def _compile(
             module, xc.DeviceList(devices), options, list(callbacks)
         )
     except JaxlibError as error:
+        if memory.is_shortage(error):
+            raise memory.out_of_memory(error) from None
         raise DeviceError(f"XLA cannot compile this program: {error}") from error
     seconds = time.perf_counter() - start
     if listeners:

@@ -1,4 +1,6 @@
-"""The allocator's policy: glibc keeps large freed blocks.
+"""The host's allocator, and what is said when there is no memory left.
+
+The policy: glibc keeps large freed blocks.
 
 By default glibc maps every block above a threshold (at most 32 MiB) from the kernel and
 unmaps it when it is freed, so each large result of a program faults in fresh zero
@@ -10,9 +12,12 @@ faster; the price is that the process holds on to its largest footprint.
 
 import ctypes
 import functools
+import importlib
 import sys
+from typing import NamedTuple
 
 from covector import variables
+from covector.errors import OutOfMemory
 
 # The parameters of mallopt(3), numbered as in glibc's malloc.h.
 _TRIM_THRESHOLD = -1
@@ -38,3 +43,91 @@ def keep_memory() -> bool:
         return False
     settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _NEVER_TRIM), (_ARENA_MAX, 1))
     return all([mallopt(name, value) == 1 for name, value in settings])
+
+
+class Heap(NamedTuple):
+    """What glibc's allocator holds, in bytes: ``mallinfo2(3)``."""
+
+    #: taken from the system, and in use by somebody
+    in_use: int
+    #: freed, and kept for the next blocks
+    kept: int
+    #: in blocks that are mapped by themselves, which count to neither
+    mapped: int
+
+
+#: the fields of struct mallinfo2, all of them size_t
+_FIELDS = (
+    "arena",
+    "ordblks",
+    "smblks",
+    "hblks",
+    "hblkhd",
+    "usmblks",
+    "fsmblks",
+    "uordblks",
+    "fordblks",
+    "keepcost",
+)
+
+
+class _MallInfo(ctypes.Structure):
+    _fields_ = tuple([(name, ctypes.c_size_t) for name in _FIELDS])
+
+
+def heap() -> Heap | None:
+    """What the allocator of this process holds; None where it does not tell."""
+    if sys.platform != "linux":
+        return None
+    try:
+        mallinfo2 = ctypes.CDLL(None).mallinfo2  # from glibc 2.33
+    except (AttributeError, OSError):
+        return None
+    mallinfo2.restype = _MallInfo
+    found = mallinfo2()
+    return Heap(found.uordblks, found.fordblks, found.hblkhd)
+
+
+# -- when there is none left -----------------------------------------------------------
+
+
+class _LateBinding:
+    #: the module that describes what holds memory, imported when that is asked for
+    describes: str | None = None
+
+
+def bind_description(module: str) -> None:
+    """``module`` is one whose ``describe(program)`` gives lines for messages."""
+    _LateBinding.describes = module
+
+
+#: how messages begin
+_HEAD = "out of memory: "
+
+
+def is_shortage(failure: Exception) -> bool:
+    """Whether something failed for want of memory."""
+    return isinstance(failure, MemoryError) or "RESOURCE_EXHAUSTED" in str(failure)
+
+
+def out_of_memory(failure: Exception, program: object = None) -> OutOfMemory:
+    """The error for a failure for want of memory: what holds the memory, and ways out.
+
+    Args:
+      failure: of jaxlib or NumPy, with what was wanted in its words; or the error that
+        was made of it, to which the program is added.
+      program: the compiled program that failed.
+    """
+    words = str(failure) or "an allocation failed"
+    if isinstance(failure, OutOfMemory):
+        if program is None:
+            return failure
+        words = words.partition("\n")[0].removeprefix(_HEAD)
+    lines = [_HEAD + words]
+    try:
+        if _LateBinding.describes is not None:
+            module = importlib.import_module(_LateBinding.describes)
+            lines += module.describe(program)
+    except Exception:  # noqa: BLE001  memory is short: whatever else fails, this is said
+        lines.append("(what holds it could not be listed, for want of memory)")
+    return OutOfMemory("\n".join(lines))

@@ -17,7 +17,6 @@ from covector.core.array_like import Array
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.sharding.transfer import guard
 from covector.core.trace import Tracer
-from covector.core.types import ArrayType
 from covector.runtime import buffers, client
 
 Tree = TypeVar("Tree")
@@ -92,17 +91,25 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     True
     """
     wanted = client.default_platform() if platform is None else platform
+    found = [x for x in known_arrays() if not x.is_deleted()]
+    return [x for x in found if x.platform() == wanted]
+
+
+def known_arrays(internals: bool = False) -> list[ConcreteArray]:
+    """The arrays of this process, on any platform, those that were deleted included;
+    with ``internals`` also those that only the library holds.
+    """
     objects = gc.get_objects()
     found = [x for x in objects if type(x) is ConcreteArray]
-    of_library = _references_of_library(objects)
-    del objects
-    # One to which nothing refers but ``found`` and the loop.
-    found.append(ConcreteArray(ArrayType((), dtypes.bool_)))
-    count = [sys.getrefcount(x) - of_library[id(x)] for x in found]
-    found = [x for x, n in zip(found, count, strict=True) if n > count[-1]]
+    if not internals:
+        of_library = _references_of_library(objects)
+        del objects
+        # One to which nothing refers but ``found`` and the loop.
+        found.append(ConcreteArray.__new__(ConcreteArray))
+        count = [sys.getrefcount(x) - of_library[id(x)] for x in found]
+        found = [x for x, n in zip(found, count, strict=True) if n > count[-1]]
     # One that another thread is just making has no placement yet.
-    made = [x for x in found if hasattr(x, "placement") and not x.is_deleted()]
-    return [x for x in made if x.platform() == wanted]
+    return [x for x in found if hasattr(x, "placement")]
 
 
 def _references_of_library(objects: list[Any]) -> Counter[int]:

@@ -1,0 +1,249 @@
+"""``memory.report``: every live array, counted once, with its line and its holders."""
+
+import functools
+import gc
+import json
+import weakref
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import memory
+from covector.core.recording import recorder
+
+history = []
+
+
+class Model:
+    cache: ClassVar[dict] = {}
+
+    def __init__(self, width):
+        self.layers = [{"w": cnp.ones((width, 3))}]
+
+
+class Slotted:
+    __slots__ = ("weight",)
+
+
+@cv.tree_util.register_dataclass
+@dataclass
+class State:
+    mean: cv.Array
+
+
+def of(shape, **asked):
+    """What the report says of the one array of this shape."""
+    (found,) = [x for x in memory.report(**asked).arrays if x.shape == shape]
+    return found
+
+
+def held(shape):
+    return of(shape, holders=True).holders
+
+
+# -- what is listed --------------------------------------------------------------------
+
+
+def test_an_array_is_listed_with_type_bytes_device_and_line():
+    with memory.record_lines():
+        x = cnp.ones((811, 3))
+    found = of(x.shape)
+    assert (found.type, found.bytes, found.nbytes) == ("f32[811,3]", 9732, 9732)
+    assert found.dtype == "float32"
+    assert found.device == str(cv.devices()[0])
+    name = "test_an_array_is_listed_with_type_bytes_device_and_line"
+    assert found.line.function == name
+    assert found.line.file == __file__
+
+
+def test_results_of_compiled_functions_have_the_line_of_the_call():
+    double = cv.jit(lambda x: x * 2)
+    with memory.record_lines():
+        x = cnp.ones(813)
+        y = double(x)
+        z = double(x)
+    lines = [recorder.line_of(a).number for a in (x, y, z)]
+    assert lines == [lines[0], lines[0] + 1, lines[0] + 2]
+
+
+def test_a_key_and_a_wide_float_are_measured_as_they_are_stored():
+    keys = cv.random.split(cv.random.key(0), 817)
+    narrow = cnp.ones(819, "bfloat16")
+    assert of(keys.shape).bytes == 817 * 8
+    assert of(narrow.shape).bytes == 819 * 2
+
+
+def test_deleted_and_donated_arrays_are_counted_and_hold_nothing():
+    before = memory.report().deleted
+    x, y = cnp.ones(821), cnp.ones(823)
+    x.delete()
+    z = cv.jit(lambda y: y + 1, donate_argnums=0)(y)
+    after = memory.report()
+    assert after.deleted == before + 2
+    shapes = [a.shape for a in after.arrays]
+    assert x.shape not in shapes
+    assert shapes.count(z.shape) == 1
+
+
+def test_numbers_that_only_the_library_holds_are_listed_on_request():
+    x = cnp.ones(827) * 3.4567
+    assert x.shape == (827,)
+    few, all_ = memory.report(), memory.report(internals=True)
+    assert len(all_.arrays) > len(few.arrays)
+
+
+# -- shared memory ---------------------------------------------------------------------
+
+
+def test_memory_that_two_arrays_share_is_counted_once():
+    x = cv.jit(lambda x: x + 1)(cnp.ones(829))
+    before = memory.report().total_bytes
+    y = cv.device_put(x, cv.devices()[0])
+    report = memory.report()
+    assert y.shape == x.shape
+    assert report.total_bytes == before
+    shared = [a.note for a in report.arrays if a.shape == (829,)]
+    assert sorted(shared) == ["", "shares its memory"]
+
+
+def test_values_in_numpy_and_on_the_device_are_two_copies():
+    x = cnp.ones(100_003)
+    cv.jit(lambda x: x + 1)(x)
+    found = of(x.shape)
+    assert (found.bytes, found.nbytes, found.note) == (800_024, 400_012, "2 copies")
+
+
+def test_a_view_holds_all_that_it_looks_into():
+    rows = cv.lax.scan(lambda c, x: (c, x), 0.0, cnp.ones((3, 839)))[1]
+    x = cv.core.array.from_host(rows.host()[0])
+    del rows
+    found = of(x.shape)
+    assert found.bytes == 3 * found.nbytes
+    assert found.note == "a view into 10.1 KB"
+
+
+# -- who holds it ----------------------------------------------------------------------
+
+
+def test_a_leak_in_a_list_of_a_module_is_found():
+    history.append(cnp.ones(853))
+    try:
+        assert held((853,)) == (f"{__name__}: history[0]",)
+    finally:
+        history.clear()
+
+
+def test_a_leak_in_an_attribute_of_a_class_is_found():
+    Model.cache["grads"] = (cnp.ones(857),)
+    try:
+        assert held((857,)) == ("Model.cache['grads'][0]",)
+    finally:
+        Model.cache.clear()
+
+
+def test_a_leak_in_a_closure_is_found():
+    def make():
+        hidden = State(cnp.ones(859))
+        return lambda x: x + hidden.mean
+
+    step = make()
+    line = make.__code__.co_firstlineno + 2
+    words = f"hidden.mean, closure of <lambda> (test_report.py:{line})"
+    assert held((859,)) == (words,)
+    assert step
+
+
+def test_a_local_variable_of_a_running_function_is_a_holder():
+    model = Model(863)
+    names = held((863, 3))
+    assert names[0].startswith("model.layers[0]['w'], local of test_a_local_variable")
+    assert model
+
+
+def test_slots_caches_generators_and_programs_are_holders():
+    slotted = Slotted()
+    slotted.weight = cnp.ones(877)
+
+    @functools.lru_cache
+    def table(n):
+        return cnp.ones(n)
+
+    def produce():
+        current = cnp.ones(883)
+        yield 1
+        yield current
+
+    def make():
+        weights = cnp.ones(40_009)
+        return lambda x: x * weights
+
+    table(881)
+    producer = produce()
+    next(producer)
+    scaled = cv.jit(make())
+    scaled(1.0)
+    report = memory.report(holders=True)
+    found = {x.shape: " ".join(x.holders) for x in report.arrays}
+    assert "slotted.weight, local of" in found[877,]
+    assert "the cache of" in found[881,]
+    assert "current, local of" in found[883,]
+    assert "captured by jit(<lambda>)" in found[40_009,]
+
+
+# -- the report itself -----------------------------------------------------------------
+
+
+def test_a_report_keeps_no_array_alive():
+    x = cnp.ones(887)
+    seen = weakref.ref(x)
+    with memory.record_lines():
+        report = memory.report(holders=True)
+        earlier = memory.snapshot()
+    assert held((887,))
+    del x
+    gc.collect()
+    assert seen() is None
+    assert report.arrays
+    assert earlier.arrays
+
+
+def test_a_reports_data_is_json_and_its_tables_are_text_and_html():
+    x = cnp.ones(907)
+    report = memory.report(holders=True)
+    data = json.loads(json.dumps(report.to_dict()))
+    assert data["total_bytes"] == report.total_bytes
+    assert sum(g["bytes"] for g in data["types"]) == report.total_bytes
+    (row,) = [a for a in data["arrays"] if a["shape"] == [907]]
+    assert row["type"] == str(x.type)
+    assert "f32[907]" in str(report)
+    assert "COVECTOR_RECORD_LINES=1" in str(report)
+    assert "<td>f32[907]</td>" in report._repr_html_()
+
+
+def test_a_report_is_shown_without_rich_as_plain_text(monkeypatch, capsys):
+    x = cnp.ones(911)
+    report = memory.report()
+    report.show()
+    assert f"{x.type}" in capsys.readouterr().out
+    monkeypatch.setitem(__import__("sys").modules, "rich.console", None)
+    report.show()
+    assert capsys.readouterr().out == f"{report}\n"
+
+
+def test_recording_is_off_again_after_the_block_and_after_an_error():
+    original = cv.core.array.ConcreteArray.__init__
+    with pytest.raises(ValueError, match="mine"), memory.record_lines():
+        assert cv.core.array.ConcreteArray.__init__ is not original
+        raise ValueError("mine")
+    assert cv.core.array.ConcreteArray.__init__ is original
+    assert recorder.line_of(cnp.ones(3)) is None
+
+
+def test_arrays_of_numpy_that_come_in_are_recorded_as_well():
+    with memory.record_lines():
+        x = cnp.asarray(np.ones(919))
+    assert of(x.shape).line is not None
