@@ -84,6 +84,7 @@ class Builder:
                 times=times,
                 flops=times * flops,
                 bytes=times * moved,
+                estimated_share=0.0,
                 level=max(levels, default=0),
                 critical=False,
                 fusion=None,
@@ -105,6 +106,8 @@ class Builder:
             self.values[v]["dies"] = len(self.equations)
         moved = sum(x["bytes"] for x in self.equations if not x["around"]) or 1
         flops = sum(x["flops"] for x in self.equations)
+        for x in self.equations:
+            x["estimated_share"] = x["bytes"] / moved
         for x in self.lines:
             x["intensity"] = x["flops"] / x["bytes"] if x["bytes"] else None
             x["estimated_share"] = x["bytes"] / moved
@@ -144,6 +147,7 @@ class Builder:
             lines=self.lines,
             equations=self.equations,
             values=self.values,
+            results=[dict(path=f"result[{k}]", value=v) for k, v in enumerate(results)],
             memory=memory,
             graph=self.graph(),
             optimisation=dict(

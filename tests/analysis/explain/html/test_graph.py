@@ -83,8 +83,8 @@ def test_groups_with_the_most_shared_scopes_are_neighbours(graphs):
     assert labels == [
         "layer_0",
         "layer_1",
-        "transpose(layer_1)",
-        "transpose(layer_0)",
+        "layer_1, in reverse",
+        "layer_0, in reverse",
     ]
 
 

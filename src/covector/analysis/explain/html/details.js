@@ -32,9 +32,9 @@ function overview(program) {
 // How many operations there are at each level.
 function levelPicture(levels) {
   const [width, height] = [260, 56];
-  const most = Math.max(...levels);
+  const most = Math.sqrt(Math.max(...levels));
   const step = width / levels.length;
-  const path = levels.map((n, k) => `L${(k * step).toFixed(1)} ${(height - (height * n) / most).toFixed(1)}h${step.toFixed(2)}`).join("");
+  const path = levels.map((n, k) => `L${(k * step).toFixed(1)} ${(height - (height * Math.sqrt(n)) / most).toFixed(1)}h${step.toFixed(2)}`).join("");
   return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "levels", role: "img", "aria-label": `operations at each of ${levels.length} levels, at most ${most}` },
     draw("path", { d: `M0 ${height}${path}V${height}Z`, class: "area" }));
 }
@@ -51,7 +51,7 @@ function ofEquation(program, id, does) {
   return [
     make("h3", {}, e.operation),
     e.parameters ? make("p", { class: "code" }, e.parameters) : null,
-    make("p", {}, lineButton(program, e.line), line.scope ? ` ${line.scope}` : ""),
+    make("p", {}, lineButton(program, e.line), line.scope ? ` ${scopeName(line.scope)}` : ""),
     sourceText(program, e.line),
     facts([
       ["result", typeOf(program, e)],
@@ -95,7 +95,7 @@ function ofSlices(program, slices) {
     make("p", { class: "slice-up" }, `▲ It needs ${counted(slices.up.equations.size, "operation")}, and `, counted(found.length, "argument"), found.length ? ":" : "."),
     chips(found.map((value) => [value.argument, () => selectValue(program, value.id, "panel")])),
     make("p", { class: "slice-down" }, `▼ ${counted(slices.down.equations.size, "operation")} need it, and `, counted(results.length, "result"), results.length ? ":" : "."),
-    chips(results.map((result) => [result.name, () => selectValue(program, result.value, "panel")])),
+    chips(results.map((result) => [result.path, () => selectValue(program, result.value, "panel")])),
   ];
 }
 

@@ -29,7 +29,7 @@ function paint(canvas, scene, view, lights) {
   for (const edge of scene.edges) {
     if (!edgeInView(scene, edge, seen)) continue;
     if (lights.edge(edge)) strong.push(edge);
-    else paintEdge(context, scene, edge, { color: colors.soft, alpha: (lights.dim ? 0.2 : 1) * (edge.across ? 0.1 : edge.lane ? 0.25 : 0.5), width: 1 });
+    else paintEdge(context, scene, edge, { color: colors.soft, alpha: (lights.dim ? 0.2 : 1) * (edge.across ? 0.07 : edge.lane ? 0.25 : 0.5), width: 1 });
   }
   for (const edge of strong) paintEdge(context, scene, edge, lights.edge(edge));
   for (const node of scene.nodes) {
@@ -128,11 +128,12 @@ function paintText(context, node, left, top, state, colors) {
   context.textBaseline = "middle";
   context.fillStyle = colors.ink;
   context.font = node.kind === "line" ? "12px ui-monospace, Menlo, Consolas, monospace" : "600 13px system-ui, sans-serif";
-  node.shownTitle ??= fitting(context, node.title, NODE.width - 34);
+  const middle = node.kind === "input" || node.kind === "result";
+  node.shownTitle ??= fitting(context, node.title, NODE.width - 34, middle);
   context.fillText(node.shownTitle, left + 10, top + 15, room);
   context.fillStyle = colors.soft;
   context.font = "11px system-ui, sans-serif";
-  node.shownNote ??= fitting(context, node.note, NODE.width - 20);
+  node.shownNote ??= fitting(context, node.note, NODE.width - 20, false);
   context.fillText(node.shownNote, left + 10, top + 31, NODE.width - 20);
   if (!state.mark) return;
   context.fillStyle = state.color;
@@ -140,9 +141,11 @@ function paintText(context, node, left, top, state, colors) {
   context.fillText(state.mark, left + NODE.width - 20, top + 14);
 }
 
-function fitting(context, text, room) {
+// Paths of arguments are shortened in their middle.
+function fitting(context, text, room, middle) {
+  const cut = middle ? shortened : (whole, most) => `${whole.slice(0, most - 1)}…`;
   if (context.measureText(text).width <= room) return text;
   let most = Math.ceil((text.length * room) / context.measureText(text).width);
-  while (most > 1 && context.measureText(shortened(text, most)).width > room) most -= 1;
-  return shortened(text, most);
+  while (most > 1 && context.measureText(cut(text, most)).width > room) most -= 1;
+  return cut(text, most);
 }

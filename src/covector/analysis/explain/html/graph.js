@@ -48,7 +48,7 @@ function graphView(program) {
     Object.assign(graph, layOut(graph.nodes, graph.edges));
     scene = graph;
     byKey = new Map(scene.nodes.map((node) => [node.key, node]));
-    const cost = Math.max(...scene.nodes.map((node) => node.cost), 1);
+    const cost = largest(scene.nodes, (node) => node.cost) || 1;
     for (const node of scene.nodes) node.share = node.cost / cost;
     const hidden = depthOf(tree) - state.depth;
     detail.textContent = `${counted(scene.nodes.length, "node")}${hidden > 0 ? "" : ", all operations"}`;
@@ -107,7 +107,10 @@ function graphView(program) {
     view.scale = Math.min(1, Math.max(whole, 0.75));
     const first = scene.nodes.reduce((above, node) => (above === null || node.y < above.y ? node : above), null);
     centre(first, true);
-    if (scene.width * view.scale < canvas.clientWidth) view.x = (canvas.clientWidth - scene.width * view.scale) / 2;
+    const room = canvas.clientWidth - scene.width * view.scale;
+    if (room > 0) view.x = room / 2;
+    else if (scene.columns > 1) view.x = 20;
+    refresh();
   }
 
   function fitAll() {
@@ -317,14 +320,14 @@ function graphView(program) {
 function nameOfFrame(program, id) {
   const equation = program.equations[id];
   const line = program.lines[equation.line];
-  const times = equation.operation === "scan" && line.kind === "loop" ? ` ${timesText(line).replace("loop ", "")}` : "";
-  return `${equation.operation}${times} (${lineName(line)})`;
+  const steps = stepsOf(program, equation);
+  return `${equation.operation}${steps > 1 ? ` × ${count(steps)}` : ""} (${lineName(line)})`;
 }
 
 // The title of a node, what is below it, and what it costs.
 function describe(program, node) {
   const equations = node.equations.map((id) => program.equations[id]);
-  const cost = equations.reduce((sum, e) => sum + (e.bytes ?? 0), 0);
+  const cost = equations.reduce((sum, e) => sum + e.estimated_share, 0);
   node.cost = cost;
   node.critical = equations.some((e) => e.critical);
   if (node.kind === "operation") {
@@ -336,13 +339,13 @@ function describe(program, node) {
     node.title = names.length === 1 ? names[0] : counted(names.length, "input");
     node.note = names.length === 1 ? program.values[node.values[0]].type : names.join(", ");
   } else if (node.kind === "result") {
-    node.title = node.results.length === 1 ? node.results[0].name : counted(node.results.length, "result");
-    node.note = node.results.length === 1 ? program.values[node.values[0]].type : node.results.map((r) => r.name).join(", ");
+    node.title = node.results.length === 1 ? node.results[0].path : counted(node.results.length, "result");
+    node.note = node.results.length === 1 ? program.values[node.values[0]].type : node.results.map((r) => r.path).join(", ");
   } else {
     const line = program.lines[equations[0].line];
     node.title = node.kind === "line" && line.source ? line.source : node.label;
-    const where = node.kind === "line" ? lineName(line) : node.kind === "function" ? fileName(line.file) : "scope";
-    node.note = `${where} · ${counted(equations.length, "operation")}`;
+    const where = node.kind === "line" ? lineName(line) : node.kind === "function" ? fileName(line.file) : null;
+    node.note = [counted(equations.length, "operation"), where].filter(Boolean).join(" · ");
   }
 }
 
@@ -360,7 +363,7 @@ function searchProgram(program, text) {
   const equations = program.equations.filter((e) => has(e.operation, e.parameters));
   return [
     ...values.map((value) => ({ title: value.argument, note: `argument ${value.type}`, select: () => selectValue(program, value.id, "search") })),
-    ...lines.map((line) => ({ title: line.source || lineName(line), note: [lineName(line), line.scope].filter(Boolean).join(" · "), select: () => selectLine(program, [line.id], "search") })),
+    ...lines.map((line) => ({ title: line.source || lineName(line), note: [lineName(line), scopeName(line.scope)].filter(Boolean).join(" · "), select: () => selectLine(program, [line.id], "search") })),
     ...equations.map((e) => ({ title: e.operation, note: `${typeOf(program, e)} · ${lineName(program.lines[e.line])}`, select: () => selectEquation(program, e.id, "search") })),
   ];
 }

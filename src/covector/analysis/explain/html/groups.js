@@ -12,10 +12,10 @@ function operationsIn(program, frame) {
 // From the outermost scope to the line: what an operation belongs to.
 function groupKeys(program, id) {
   const line = program.lines[program.equations[id].line];
-  const place = `${line.file}:${line.function}`;
+  const place = `${line.file}:${line.home}`;
   return [
-    ...scopePaths(line.scope).map((path) => ({ kind: "scope", name: `scope ${path}`, label: path })),
-    { kind: "function", name: `function ${place}`, label: line.function || "without a line" },
+    ...scopePaths(line.scope).map((path) => ({ kind: "scope", name: `scope ${path}`, label: scopeName(path) })),
+    { kind: "function", name: `function ${place}`, label: line.home },
     { kind: "line", name: `line ${place}:${line.line}`, label: lineName(line) },
   ];
 }
@@ -178,7 +178,7 @@ function resultsBy(program, frame, at) {
   const all = frame === null
     ? program.results ?? []
     : program.equations[frame].outputs.flatMap((out) =>
-      (program.values[out].ties ?? []).map((value) => ({ name: program.values[out].name, value })));
+      (program.values[out].ties ?? []).map((value) => ({ path: program.values[out].name, value })));
   const groups = new Map();
   for (const result of all) {
     const from = result.value === null ? undefined : at.get(program.values[result.value].made_by);

@@ -38,34 +38,57 @@ function layOut(nodes, edges) {
     node.y = heightIn(columns[node.column], node.layer);
   }
   for (const edge of edges) settle(edge, nodes, columns, chains.get(edge));
-  return size;
+  return { ...size, columns: columns.length };
 }
 
 function heightIn(column, layer) {
   return (layer - column.start) * (NODE.height + NODE.gapY) + NODE.height / 2;
 }
 
-// The longest path before a node; what nothing comes before stands right above its reader.
+// The longest path before a node. What only inputs and constants lead to, and is not
+// needed at once, stands right above its reader.
 function assignLayers(nodes, edges) {
+  const above = nodes.map(() => []);
   const below = nodes.map(() => []);
-  const above = nodes.map(() => 0);
   for (const { from, to } of edges) {
     below[from].push(to);
-    above[to] += 1;
+    above[to].push(from);
   }
-  const isSource = above.map((n) => n === 0);
-  const ready = nodes.flatMap((_, k) => (isSource[k] ? [k] : []));
-  for (const node of nodes) node.layer = 0;
-  for (let at = 0; at < ready.length; at += 1) {
-    for (const to of below[ready[at]]) {
-      nodes[to].layer = Math.max(nodes[to].layer, nodes[ready[at]].layer + 1);
-      above[to] -= 1;
-      if (above[to] === 0) ready.push(to);
+  const order = topological(above, below);
+  for (const k of order) nodes[k].layer = 1 + above[k].reduce((most, j) => Math.max(most, nodes[j].layer), -1);
+  const loose = looseNodes(nodes, above, below, order);
+  for (const k of order.reverse()) {
+    if (loose[k] && below[k].length) nodes[k].layer = below[k].reduce((least, j) => Math.min(least, nodes[j].layer), Infinity) - 1;
+  }
+  const first = nodes.reduce((least, node) => Math.min(least, node.layer), Infinity);
+  for (const node of nodes) node.layer -= first;
+}
+
+function topological(above, below) {
+  const waiting = above.map((others) => others.length);
+  const order = [...waiting.keys()].filter((k) => waiting[k] === 0);
+  for (let at = 0; at < order.length; at += 1) {
+    for (const to of below[order[at]]) {
+      waiting[to] -= 1;
+      if (waiting[to] === 0) order.push(to);
     }
   }
-  for (const [k, node] of nodes.entries()) {
-    if (isSource[k] && below[k].length) node.layer = Math.min(...below[k].map((to) => nodes[to].layer)) - 1;
+  return order;
+}
+
+// Inputs, and what comes after nothing else and is on no longest path.
+function looseNodes(nodes, above, below, order) {
+  const latest = nodes.map(() => Infinity);
+  const last = largest(nodes, (node) => node.layer);
+  for (const k of [...order].reverse()) {
+    latest[k] = below[k].reduce((least, j) => Math.min(least, latest[j] - 1), last);
   }
+  const loose = nodes.map(() => false);
+  for (const k of order) {
+    const hasSlack = nodes[k].kind === "input" || latest[k] > nodes[k].layer;
+    loose[k] = hasSlack && above[k].every((j) => loose[j]);
+  }
+  return loose;
 }
 
 // By the longest path through a node, if something comes before it and after it.

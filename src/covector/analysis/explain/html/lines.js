@@ -8,14 +8,14 @@ const COST_COLUMNS = [
   { key: "made", title: "Made", text: bytes },
   { key: "kept", title: "At peak", text: bytes },
 ];
-const SHOWN_AT_FIRST = 40;
+const SHOWN_AT_FIRST = matchMedia("(max-width: 44rem)").matches ? 14 : 40;
 const MOST_ROWS = 400;
 
 // The children of a line, or the outermost lines: by function where there are several,
 // and those of one source line in several scopes together.
 function lineTree(program) {
   const below = (ids, key) => {
-    const functions = grouped(ids, (id) => `${program.lines[id].file}:${program.lines[id].function}`);
+    const functions = grouped(ids, (id) => `${program.lines[id].file}:${program.lines[id].home}`);
     if (functions.length === 1) return sources(functions[0][1], key);
     return functions.map(([name, members]) =>
       folder("function", `${key}/${name}`, members, sources(members, `${key}/${name}`)));
@@ -239,11 +239,11 @@ function linesView(program) {
 
   function rowTitle(node, line) {
     if (node.kind === "function") {
-      return [make("b", {}, line.function || "without a line"), make("span", { class: "soft" }, fileName(line.file))];
+      return [make("b", {}, line.home), make("span", { class: "soft" }, fileName(line.file))];
     }
-    const badges = [timesText(line), ...gainBadges(node)].filter(Boolean);
-    const scopes = node.kind === "source" ? `${node.ids.length} scopes` : line.scope;
-    const where = node.scoped ? scopes : [lineName(line), scopes].filter(Boolean).join(" · ");
+    const badges = [kindText(program, line), ...gainBadges(node)].filter(Boolean);
+    const scopes = node.kind === "source" ? `${node.ids.length} scopes` : scopeName(line.scope);
+    const where = node.scoped ? scopes || "forward" : [lineName(line), scopes].filter(Boolean).join(" · ");
     return [
       node.scoped ? null : sourceText(program, line.id),
       make("span", { class: "soft where" }, where),

@@ -131,7 +131,7 @@ function aliveAt(program, position, held) {
     alive.length > LARGEST ? make("p", { class: "soft" }, `and ${counted(alive.length - LARGEST, "smaller one")}`) : null,
     make("h4", {}, "By line"),
     heldList(linesOfValues(program, alive).slice(0, LARGEST), (held) => held.bytes, (held) =>
-      held.line === null ? `arguments (${count(held.count)})` : make("span", {}, lineButton(program, held.line), ` (${count(held.count)})`)),
+      held.line === null ? `${counted(held.count, "argument")}` : make("span", { class: "by-line" }, lineButton(program, held.line), make("span", { class: "soft" }, `× ${count(held.count)}`))),
   ].filter(Boolean);
 }
 

@@ -1,8 +1,8 @@
-"""Data of an explanation, packed: lists of records by columns, each text once.
+"""Data of an explanation, packed: lists of records by columns, each cell once.
 
-    [{"type": "f32[3]", "bytes": 12},     {"columns": {"type": {"texts": ["f32[3]"],
-     {"type": "f32[3]", "bytes": 12}]  →                        "at": [0, 0]},
-                                                       "bytes": [12, 12]}}
+    [{"type": "f32[3]", "bytes": 12},     {"columns": {"type": {"distinct": ["f32[3]"],
+     {"type": "f32[3]", "bytes": 16}]  →                        "at": [0, 0]},
+                                                       "bytes": [12, 16]}}
 
 Of 5,000 equations most of the plain text would be names of fields and types.
 ``unpack`` of ``program.js`` undoes it.
@@ -33,7 +33,13 @@ def _are_records(x: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _column(cells: list[Any]) -> Any:
-    if not all(isinstance(cell, str) for cell in cells):
+    known = {cell: number for number, cell in enumerate(dict.fromkeys(_plain(cells)))}
+    if not known or len(known) > len(cells) / 2:
         return [pack(cell) for cell in cells]
-    texts = {text: number for number, text in enumerate(dict.fromkeys(cells))}
-    return {"texts": list(texts), "at": [texts[cell] for cell in cells]}
+    return {"distinct": pack(list(known)), "at": [known[cell] for cell in cells]}
+
+
+def _plain(cells: list[Any]) -> list[Any]:
+    """The cells if they are all texts or all numbers, whose encoding is long."""
+    kinds = {type(cell) for cell in cells}
+    return cells if kinds == {str} or kinds <= {int, float} else []

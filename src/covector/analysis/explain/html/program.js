@@ -11,7 +11,7 @@ function unpack(x) {
 function records(columns) {
   const whole = Object.entries(columns).map(([key, column]) => [
     key,
-    Array.isArray(column) ? column.map(unpack) : column.at.map((at) => column.texts[at]),
+    Array.isArray(column) ? column.map(unpack) : column.at.map((at) => column.distinct[at]),
   ]);
   return whole[0][1].map((_, row) => Object.fromEntries(whole.map(([key, cells]) => [key, cells[row]])));
 }
@@ -36,6 +36,7 @@ function readProgram(data, sources) {
   program.lines.forEach((line, id) => {
     line.id = id;
     line.inside = [];
+    line.home = homeOf(program.lines, line);
   });
   for (const line of program.lines) {
     if (line.parent !== null) program.lines[line.parent].inside.push(line.id);
@@ -47,10 +48,31 @@ function lineName(line) {
   return `${fileName(line.file)}:${line.line}`;
 }
 
-function timesText(line) {
-  if (line.kind === "line") return "";
-  if (line.kind === "loop") return line.times_known ? `loop × ${count(line.times)}` : "loop";
-  return line.kind;
+// The function of a line; of a comprehension, the one that it is written in.
+function homeOf(lines, line) {
+  if (!/^<(list|set|dict)comp>$|^<genexpr>$/.test(line.function)) return line.function || "without a line";
+  const around = lines.filter((other) => other.file === line.file && other.line <= line.line && !other.function.startsWith("<"));
+  const nearest = around.reduce((best, other) => (best === null || other.line > best.line ? other : best), null);
+  return nearest === null ? line.function : nearest.function;
+}
+
+// "transpose(a/b)" is a/b in reverse mode; without names it is "transpose()".
+function scopeName(scope) {
+  const found = /^transpose\((.*)\)$/.exec(scope);
+  if (found === null) return scope;
+  return found[1] ? `${found[1]}, in reverse` : "in reverse";
+}
+
+// How often what an operation carries runs, each time that it runs itself.
+function stepsOf(program, equation) {
+  if (!equation.inside.length) return 1;
+  return program.equations[equation.inside[0]].times / equation.times;
+}
+
+function kindText(program, line) {
+  if (line.kind !== "loop") return line.kind === "line" ? "" : line.kind;
+  const steps = Math.max(...line.equations.map((id) => stepsOf(program, program.equations[id])), 1);
+  return steps > 1 ? `loop × ${count(steps)}` : "loop";
 }
 
 function typeOf(program, equation) {

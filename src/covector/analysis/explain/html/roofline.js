@@ -50,13 +50,26 @@ function paintRoofline(svg, width, program, points, told) {
   const slope = (intensity) => y(Math.max(Math.min(intensity * machine.bytes_per_s, ys[1]), ys[0]));
   const start = Math.max(xs[0], ys[0] / machine.bytes_per_s);
   svg.append(draw("path", { class: "roof", d: `M${x(start)} ${slope(start)}L${x(knee)} ${y(best)}H${width - MARGIN.right}` }));
-  for (const [k, [name, rate]] of rates.entries()) {
+  for (const [k, [, rate]] of rates.entries()) {
     if (k) svg.append(draw("path", { class: "roof lower", d: `M${x(rate / machine.bytes_per_s)} ${y(rate)}H${width - MARGIN.right}` }));
-    svg.append(draw("text", { x: width - MARGIN.right - 4, y: y(rate) - 5, class: "strong end" }, name));
+  }
+  for (const { names, at } of roofLabels(rates, y)) {
+    svg.append(draw("text", { x: width - MARGIN.right - 4, y: at - 6, class: "strong end" }, names.join(", ")));
   }
   const longest = Math.max(...points.map((p) => p.took));
   const sorted = [...points].sort((a, b) => b.took - a.took);
   svg.append(...sorted.map((point) => kernelMark(program, point, x, y, 3.5 + 8 * Math.sqrt(point.took / longest), told)));
+}
+
+// Names of limits that are too near to each other are one text.
+function roofLabels(rates, y) {
+  const labels = [];
+  for (const [name, rate] of rates) {
+    const last = labels[labels.length - 1];
+    if (last && y(rate) - last.at < 16) last.names.push(name);
+    else labels.push({ names: [name], at: y(rate) });
+  }
+  return labels;
 }
 
 function range(values, spare) {
@@ -76,6 +89,7 @@ function kernelMark(program, point, x, y, size, told) {
 
 function gainList(program, gains) {
   return make("ol", { class: "gains" }, gains.map((gain) => make("li", {},
-    make("b", {}, `up to ${seconds(gain.seconds)}`), lineButton(program, gain.line), make("span", {}, gain.why),
+    make("b", {}, `up to ${seconds(gain.seconds)}`), lineButton(program, gain.line), gain.line !== null && program.lines[gain.line].scope ? make("span", { class: "soft" }, scopeName(program.lines[gain.line].scope)) : null,
+    make("span", {}, gain.why),
     gain.line === null ? null : sourceText(program, gain.line))));
 }

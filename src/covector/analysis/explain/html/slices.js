@@ -14,7 +14,7 @@ function needed(program, start) {
     if (value.made_by === null) continue;
     const equation = program.equations[value.made_by];
     addWithAround(slice.equations, equation);
-    if (!ties.length) equation.inputs.forEach(reached.add);
+    if (!carries(program, equation)) equation.inputs.forEach(reached.add);
   }
   return slice;
 }
@@ -28,14 +28,17 @@ function needing(program, start) {
     value.tiedTo.forEach(reached.add);
     for (const id of value.used_by) {
       const equation = program.equations[id];
-      const exact = equation.outputs.some((out) => (program.values[out].ties ?? []).length);
-      if (exact) continue;
+      if (carries(program, equation)) continue;
       addWithAround(slice.equations, equation);
       equation.outputs.forEach(reached.add);
     }
     if (value.made_by !== null && !start.includes(value.id)) addWithAround(slice.equations, program.equations[value.made_by]);
   }
   return slice;
+}
+
+function carries(program, equation) {
+  return equation.inside.length > 0 || equation.outputs.some((out) => (program.values[out].ties ?? []).length);
 }
 
 function collect(seen, start) {

@@ -1,7 +1,7 @@
 // Tables that can be sorted, of which at first some rows are shown; on narrow screens
 // each row is a card (page.css).
 
-const FIRST_ROWS = 12;
+const FIRST_ROWS = matchMedia("(max-width: 44rem)").matches ? 5 : 12;
 
 // columns: [{title, cell(row) → string or element, by(row) → what to sort by, number}]
 function table(caption, columns, rows) {
@@ -67,7 +67,7 @@ function lineButton(program, id) {
     selectLine(program, [id], "chip");
     show("lines");
   };
-  return button(lineName(line), select, { class: "chip", title: `${line.source}\n${line.file}:${line.line}` });
+  return button(lineName(line), select, { class: "chip", title: `${line.source}\n${line.file}:${line.line} ${scopeName(line.scope)}` });
 }
 
 function lineButtons(program, ids) {
