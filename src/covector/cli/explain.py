@@ -41,7 +41,10 @@ def add_options(parser: ArgumentParser) -> None:
         "--vmap", action="store_true", help="over the first axis of all arguments"
     )
     parser.add_argument(
-        "--run", action="store_true", help="measure it on random arguments"
+        "--run",
+        dest="measure",
+        action="store_true",
+        help="measure it on random arguments",
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the data")
@@ -94,7 +97,7 @@ def explained(options: Namespace) -> Any:
         fun = cv.vmap(fun)
     if options.grad:
         fun = cv.grad(_summed(fun) if options.vmap else fun)
-    if not options.run:
+    if not options.measure:
         return cv.explain(fun)(*given)
     random = np.random.default_rng(0)
     return cv.explain(fun)(*[_values(type, random) for type in given]).run()

@@ -81,9 +81,13 @@ def _summary(whole: Data) -> Table:
     if t.compiled_peak_bytes is not None:
         held.append(f"as compiled {show_bytes(t.compiled_peak_bytes)}")
     sentences = [", ".join(shown), ", ".join(held)]
-    if t.lower_bound_s is not None or t.measured_s is not None:
-        bound, measured = show_seconds(t.lower_bound_s), show_seconds(t.measured_s)
-        sentences.append(f"at least {bound}, measured {measured}")
+    times = []
+    if t.lower_bound_s is not None:
+        times.append(f"at least {show_seconds(t.lower_bound_s)} on this machine")
+    if t.measured_s is not None:
+        times.append(f"measured {show_seconds(t.measured_s)}")
+    if times:
+        sentences.append(", ".join(times))
     return Table(f"{whole.name} on {whole.device}", tuple(sentences))
 
 
