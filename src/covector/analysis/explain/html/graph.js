@@ -3,6 +3,7 @@
 const FITTING = 120;
 const SCALES = { least: 0.02, most: 2.5 };
 const FOUND = 30;
+const EDGE = 20;
 
 function graphView(program) {
   const state = { frame: null, depth: 0, toggled: new Map(), critical: false, hovered: null, slices: null };
@@ -107,9 +108,7 @@ function graphView(program) {
     view.scale = Math.min(1, Math.max(whole, 0.75));
     const first = scene.nodes.reduce((above, node) => (above === null || node.y < above.y ? node : above), null);
     centre(first, true);
-    const room = canvas.clientWidth - scene.width * view.scale;
-    if (room > 0) view.x = room / 2;
-    else if (scene.columns > 1) view.x = 20;
+    if (scene.columns > 1) view.x = within(Infinity, canvas.clientWidth, scene.width * view.scale);
     refresh();
   }
 
@@ -125,6 +124,8 @@ function graphView(program) {
     if (!node) return;
     view.x = canvas.clientWidth / 2 - node.x * view.scale;
     view.y = atTop ? 16 - (node.y - NODE.height) * view.scale : canvas.clientHeight / 2 - node.y * view.scale;
+    view.x = within(view.x, canvas.clientWidth, scene.width * view.scale);
+    view.y = within(view.y, canvas.clientHeight, scene.height * view.scale);
     refresh();
   }
 
@@ -190,11 +191,12 @@ function graphView(program) {
         if (node.down) return { ...shown, color: colors.other, width: 2, mark: "▼" };
         return { ...shown, dim: state.slices !== null || state.critical };
       },
-      edge: ({ from, to }) => {
+      edge: ({ from, to, across }) => {
         const [a, b] = [scene.nodes[from], scene.nodes[to]];
+        const alpha = across ? 0.3 : 0.8;
         if (critical(a) && critical(b)) return { color: colors.ink, alpha: 0.9, width: 2.5 };
-        if ((a.up || a.chosen) && (b.up || b.chosen)) return { color: colors.accent, alpha: 0.8, width: 1.6 };
-        if ((a.down || a.chosen) && (b.down || b.chosen)) return { color: colors.other, alpha: 0.8, width: 1.6 };
+        if ((a.up || a.chosen) && (b.up || b.chosen)) return { color: colors.accent, alpha, width: 1.6 };
+        if ((a.down || a.chosen) && (b.down || b.chosen)) return { color: colors.other, alpha, width: 1.6 };
         return null;
       },
     };
@@ -315,6 +317,12 @@ function graphView(program) {
   new ResizeObserver(refresh).observe(canvas);
   showDetails(program, panel, null, null, {});
   enter(null);
+}
+
+// Where the graph begins, so that no room is empty which the graph could fill.
+function within(start, room, size) {
+  if (size + 2 * EDGE < room) return (room - size) / 2;
+  return Math.min(Math.max(start, room - size - EDGE), EDGE);
 }
 
 function nameOfFrame(program, id) {

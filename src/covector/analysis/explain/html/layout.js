@@ -197,9 +197,9 @@ function top(items) {
 // Long programs are a long string: the layers are divided into columns, like a text,
 // so that all of it fits on a screen.
 function inColumns(layers) {
-  const sum = (ranks) => ranks.reduce((all, layer) => all + extent(layer).width, 0);
   const tall = layers.length * (NODE.height + NODE.gapY);
-  const wide = sum(layers) / layers.length + COLUMN_GAP;
+  const widths = layers.map((layer) => extent(layer).width).sort((a, b) => a - b);
+  const wide = widths[Math.floor(0.97 * layers.length)] + COLUMN_GAP;
   const count = tall > 4 * wide && layers.length > 40 ? Math.ceil(Math.sqrt((SHAPE * tall) / wide)) : 1;
   const each = Math.ceil(layers.length / count);
   return Array.from({ length: Math.ceil(layers.length / each) }, (_, k) => {

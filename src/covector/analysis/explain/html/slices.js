@@ -67,5 +67,6 @@ function slicesOf(program, equations, values = []) {
     up.equations.delete(id);
     down.equations.delete(id);
   }
+  for (const id of values) up.values.delete(id);
   return { up, down };
 }
