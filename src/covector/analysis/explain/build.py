@@ -120,24 +120,38 @@ class _Builder:
         """
         for number, inside in self.carriers.items():
             operation = self.operations[number]
+            self.feed(operation, inside)
             for region in operation.equation.op.regions:
                 self.tie_region(region, operation, inside, self.ends[number])
             self.tie_decisions(operation)
 
+    def feed(self, operation: Operation, inside: dict[Var, int]) -> None:
+        """Tie what a step gives to the inputs of the next in all programs that take the
+        operand: the test of a loop takes what the body gives.
+        """
+        regions = operation.equation.op.regions
+        inputs: dict[int | None, list[int]] = {}
+        for region in regions:
+            for v, operand in zip(region.jaxpr.inputs, region.operands, strict=True):
+                if v in inside:
+                    inputs.setdefault(operand, []).append(inside[v])
+        for region in regions:
+            for atom, operand in zip(region.jaxpr.outputs, region.feeds, strict=True):
+                if operand is not None and type(atom) is Var and atom in inside:
+                    for value in inputs.get(operand, ()):
+                        self.tied(value, inside[atom])
+
     def tie_region(
         self, region: Region, operation: Operation, inside: dict[Var, int], end: int
     ) -> None:
-        inputs = dict(zip(region.operands, region.jaxpr.inputs, strict=True))
-        ties = zip(region.jaxpr.outputs, region.results, region.feeds, strict=True)
-        for (atom, result, operand), decides in zip(ties, region.decides, strict=True):
+        ties = zip(region.jaxpr.outputs, region.results, region.decides, strict=True)
+        for atom, result, decides in ties:
             given = inside.get(atom) if type(atom) is Var else None
             if given is None:
                 continue
             self.values[given].dies = end
             if result is not None:
                 self.tied(operation.outputs[result], given)
-            if operand in inputs:
-                self.tied(inside[inputs[operand]], given)
             if decides and region.kind is Kind.LOOP:
                 for output in operation.outputs:
                     self.tied(output, given)

@@ -125,8 +125,9 @@ def test_slices_in_the_page_are_those_of_dependence():
 
     def f(h, unused, xs):
         h, firsts = lax.scan(step, h, xs)
-        tested = lambda c: c[0] < 3
-        doubled = lax.while_loop(tested, lambda c: (c[0] + 1, 2 * c[1]), (0, h))[1]
+        _, doubled = lax.while_loop(
+            lambda c: c[0] < 3, lambda c: (c[0] + 1, 2 * c[1]), (0, h)
+        )
         return doubled, firsts * 2, cnp.cos(unused)
 
     args = cnp.ones(3), cnp.ones(3), cnp.ones((4, 3))
