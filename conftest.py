@@ -32,8 +32,7 @@ def machine_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         transcendentals_per_s=5e9,
         measured_on="2026-11-23",
     )
-    folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine, "measured", lambda device: limits)
-        patch.setattr(machine, "cache_folder", lambda: folder)
+        patch.setattr(machine, "folder", tmp_path_factory.mktemp("cache"))
         yield

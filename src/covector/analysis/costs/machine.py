@@ -71,8 +71,10 @@ class MachineLimits:
         return self.flops_per_s.get(dtype, max(self.flops_per_s.values()))
 
 
-#: what is known in this process, by key
+#: what is known in this process, by key; and where files are, if not in the user's
+#: folder for caches
 known: dict[str, MachineLimits] = {}
+folder: Path | None = None
 
 
 def machine_limits(device: Any = None, *, measure: bool = False) -> MachineLimits:
@@ -256,7 +258,7 @@ def _seconds(fun: Callable[..., Any], arrays: Any, end: float) -> float:
 # -- files -----------------------------------------------------------------------------
 
 
-def cache_folder() -> Path:
+def users_folder() -> Path:
     """The folder for what programs of this user may keep, and lose."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(named):  # as its standard asks
@@ -271,7 +273,7 @@ def cache_folder() -> Path:
 
 def _path(key: str) -> Path:
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-    return cache_folder() / f"machine-limits-{digest}.json"
+    return (folder or users_folder()) / f"machine-limits-{digest}.json"
 
 
 def _read(key: str) -> MachineLimits | None:
