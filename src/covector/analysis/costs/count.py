@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from covector.analysis.passes.programs import as_program
 from covector.analysis.walk import Visit, step_count, visits
 from covector.core.jaxpr import Equation, Jaxpr
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, Work
 from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError
@@ -194,25 +194,29 @@ def _of_equation(e: Equation) -> _Counted:
     """What an equation costs besides the programs that it carries."""
     types = tuple([a.type for a in e.inputs])
     outs = tuple([v.type for v in e.outputs])
-    counted = _of_shared_operation if e.op.interned else _of_operation
-    return counted(e.op, types, outs)
+    asked = _of_shared_operation if e.op.interned else _of_operation
+    work, known = asked(e.op, types, outs)
+    read, written = work.read, work.written
+    if read is None:  # an operand that is named twice is read once
+        read = sum([a.type.nbytes for a in {id(a): a for a in e.inputs}.values()])
+    if written is None:
+        written = sum([t.nbytes for t in outs])
+    return _Counted(Amount(work.flops, work.transcendentals, read, written), known)
 
 
 def _of_operation(
     op: Primitive, types: tuple[ArrayType, ...], outs: tuple[ArrayType, ...]
-) -> _Counted:
-    work = None if op.work is None else op.work(types, outs)
-    read, written = [sum([t.nbytes for t in ts]) for ts in (types, outs)]
-    if work is None:
-        return _Counted(Amount(0, 0, read, written), False)
-    read = read if work.read is None else work.read
-    written = written if work.written is None else work.written
-    amount = Amount(work.flops, work.transcendentals, read, written)
+) -> tuple[Work, bool]:
+    """The work of an operation with that of its program, and whether it is known."""
+    if op.work is None:
+        return Work(), False
+    work = op.work(types, outs)
     if work.program is None:
-        return _Counted(amount, True)
-    inside = work.program.memo(_total)
-    flops, transcendentals = inside.amount[:2]
-    return _Counted(amount.plus(Amount(flops, transcendentals)), inside.known)
+        return work, True
+    inside, known = work.program.memo(_total)
+    flops = work.flops + inside.flops
+    transcendentals = work.transcendentals + inside.transcendentals
+    return Work(flops, transcendentals, work.read, work.written), known
 
 
 #: of operations of which there is one object for equal ones
