@@ -14,7 +14,7 @@ all others.
 
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, overload
 
-from covector.core.annotations import ArrayLike, PyTree, Untyped
+from covector.core.annotations import ArrayLike, MemorySize, PyTree, Untyped
 from covector.core.array_like import Array
 from covector.transforms.jacobian import JacobianPlan
 
@@ -38,6 +38,7 @@ class GradientOptions(TypedDict, total=False):
     holomorphic: bool
     allow_int: bool
     reduce: Any
+    memory: MemorySize | None
 
 
 class Gradient(Generic[P]):

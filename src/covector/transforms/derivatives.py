@@ -20,7 +20,7 @@ import numpy as np
 
 from covector import tree
 from covector.core import dtypes
-from covector.core.annotations import PyTree
+from covector.core.annotations import MemorySize, PyTree
 from covector.core.convert import as_array, scalar
 from covector.core.flat import (
     FlatFunction,
@@ -81,6 +81,19 @@ def as_argnums(argnums: Any, who: str) -> Argnums:
     return numbers[0] if hasattr(argnums, "__index__") else numbers
 
 
+class _LateBinding:
+    """Gradients within a budget of memory, of programs, which import this module."""
+
+    within: Callable[..., Any]
+
+
+def bind_gradients(within: Callable[..., Any]) -> None:
+    """``within(fun, memory, who, gradient_of, jitted)`` is ``gradient_of(fun)`` that
+    keeps what a budget of memory allows.
+    """
+    _LateBinding.within = staticmethod(within)
+
+
 @overload
 def value_and_grad(  # pyright: ignore[reportOverlappingOverload]
     fun: Callable[P, R],
@@ -103,6 +116,7 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce: Callable[[Any], Any] | None = None,
+    memory: MemorySize | None = None,
 ) -> Callable[P, tuple[R, PyTree]]: ...
 def value_and_grad(  # pyright: ignore[reportInconsistentOverload]
     fun: Callable[P, R],
@@ -111,6 +125,7 @@ def value_and_grad(  # pyright: ignore[reportInconsistentOverload]
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce: Callable[[Any], Any] | None = None,
+    memory: MemorySize | None = None,
 ) -> Callable[P, tuple[R, PyTree]]:
     """A function that gives the value of ``fun`` and its gradient.
 
@@ -120,9 +135,13 @@ def value_and_grad(  # pyright: ignore[reportInconsistentOverload]
       holomorphic: ``fun`` is complex differentiable; arguments and result are complex.
       allow_int: accept integer arguments, whose gradient is of dtype float0.
       reduce: makes a scalar of what ``fun`` returns, such as ``covector.numpy.sum``.
+      memory: the most that the compiled program of value and gradient may need, with
+        arguments and results: a number of bytes, or such as ``"1.5GB"``. As little as
+        that allows is computed again instead of kept, as by ``checkpoint(memory=)``.
 
     Raises:
       NotScalar: the result is not a real scalar.
+      OverBudget: when it is called, if value and gradient need more than ``memory``.
       NotDifferentiable: an argument named by ``argnums`` has integer or bool dtype.
 
     >>> import covector as cv
@@ -132,6 +151,11 @@ def value_and_grad(  # pyright: ignore[reportInconsistentOverload]
     """
     who = who_of("grad", fun)
     argnums = as_argnums(argnums, who)
+    if memory is not None:
+        rest = argnums, has_aux, holomorphic, allow_int, reduce
+        return _LateBinding.within(
+            fun, memory, who, lambda f: value_and_grad(f, *rest), not allow_int
+        )
     wanted = reduce and functools.partial(_reduced, fun, reduce, has_aux, who)
 
     @wraps(fun)
@@ -189,6 +213,7 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce: Callable[[Any], Any] | None = None,
+    memory: MemorySize | None = None,
 ) -> Callable[P, PyTree]: ...
 def grad(  # pyright: ignore[reportInconsistentOverload]
     fun: Callable[P, Any],
@@ -197,6 +222,7 @@ def grad(  # pyright: ignore[reportInconsistentOverload]
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce: Callable[[Any], Any] | None = None,
+    memory: MemorySize | None = None,
 ) -> Callable[P, PyTree]:
     """A function that gives the gradient of ``fun``; arguments as in
     ``value_and_grad``.
@@ -205,7 +231,8 @@ def grad(  # pyright: ignore[reportInconsistentOverload]
     >>> float(cv.grad(lambda x: x ** 3)(2.0))
     12.0
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce)
+    rest = argnums, has_aux, holomorphic, allow_int, reduce, memory
+    both = value_and_grad(fun, *rest)
 
     @wraps(fun)
     def gradient(*args: P.args, **kwargs: P.kwargs) -> PyTree:

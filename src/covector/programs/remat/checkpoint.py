@@ -17,6 +17,7 @@ from covector.core.annotations import (
     AxisName,
     BatchDims,
     Batched,
+    MemorySize,
     Value,
     Values,
 )
@@ -38,10 +39,11 @@ from covector.programs.higher_order.partition import (
     of_call,
     partition,
 )
-from covector.programs.jit.arguments import JitSpec, complete_argnums
+from covector.programs.jit.arguments import JitSpec, Keys, complete_argnums
 from covector.programs.jit.jit import PjitFunction
 from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
+from covector.transforms.derivatives import bind_gradients
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.vmap import bind_chunks
 
@@ -143,6 +145,7 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: bool = False,
+    memory: MemorySize | None = None,
 ) -> Callable[P, R]: ...
 @overload
 def checkpoint(
@@ -153,6 +156,7 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: bool = False,
+    memory: MemorySize | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
@@ -162,6 +166,7 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: bool = False,
+    memory: MemorySize | None = None,
 ) -> Any:
     """``fun``, keeping little for its derivative: the rest is computed again.
 
@@ -172,9 +177,13 @@ def checkpoint(
         find out that it is one. Inside ``scan`` this is not needed.
       static_argnums, static_argnames: arguments that are part of the program.
       concrete: must be False. Values are not known while the program is made.
+      memory: in place of a policy, the most that the compiled program of values and
+        gradients may need, with arguments and results: a number of bytes, or such as
+        ``"1.5GB"``. As little is computed again as that allows.
 
     Raises:
-      ArgumentError: ``concrete`` is True.
+      ArgumentError: ``concrete`` is True, or ``memory`` comes with a policy.
+      OverBudget: when it is differentiated, if no plan stays within ``memory``.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> float(cv.grad(cv.checkpoint(lambda x: cnp.sin(cnp.sin(x))))(0.0))
@@ -188,6 +197,7 @@ def checkpoint(
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             concrete=concrete,
+            memory=memory,
         )
     who = who_of("checkpoint", fun)
     if concrete:
@@ -202,20 +212,37 @@ def checkpoint(
             f"{who} needs a policy that is a function, but got {policy!r}. Take one of "
             "covector.checkpoint_policies, such as dots_saveable."
         )
-    kept = policy or checkpoint_policies.nothing_saveable
+    if memory is not None and policy is not None:
+        raise ArgumentError(
+            f"{who} takes policy= or memory=, not both: with a budget of memory it "
+            "decides by itself what is kept."
+        )
     static = complete_argnums(fun, who, static_argnums, static_argnames)
+    if memory is not None:
+        return run_as(fun, _budgets().within_memory(memory, who), who, static)
+    kept = policy or checkpoint_policies.nothing_saveable
+    return run_as(fun, lambda p: p.memo(Checkpoint, kept, prevent_cse), who, static)
+
+
+def run_as(
+    fun: Callable[..., Any],
+    operation_of: Callable[[Jaxpr], Any],
+    who: str,
+    static: Keys = (),
+) -> Callable[..., Any]:
+    """``fun``, traced, as the operation that is made of its program."""
     traced = PjitFunction(fun, JitSpec(static), who)
 
     @wraps(fun)
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+    def run_operation(*args: Any, **kwargs: Any) -> Any:
         signature = traced.signature(args, kwargs)
         program = traced.program(signature)
-        operation = program.jaxpr.memo(Checkpoint, kept, prevent_cse)
+        operation = operation_of(program.jaxpr)
         outs = operation(*program.operands(signature.leaves, None, who, False))
         results = program.results(signature.leaves, outs, False)
         return program.out_tree.unflatten(results)
 
-    return checkpointed
+    return run_operation
 
 
 # -- budgets of memory -----------------------------------------------------------------
@@ -227,3 +254,4 @@ def _budgets() -> Any:
 
 
 bind_chunks(lambda *args: _budgets().in_chunks(*args))
+bind_gradients(lambda *args: _budgets().gradient_within(*args))

@@ -24,16 +24,20 @@ from covector.runtime.executable import MemoryUse
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
+#: bytes by which a program may need more as a part of another: scalars, alignment
+MARGIN = 1024
+
 
 def memory_of(jaxpr: Jaxpr) -> MemoryUse:
-    """What a program holds at most when it runs on the default device."""
+    """What a program holds when it runs on the default device, with a margin."""
     device = options.current().default_device or client.default_device()
     outer = current.trace
     current.trace = base
     try:
-        return compile_program(jaxpr, device).executable.memory_use()
+        use = compile_program(jaxpr, device).executable.memory_use()
     finally:
         current.trace = outer
+    return use._replace(temporaries=use.temporaries + MARGIN)
 
 
 def value_and_pullback(jaxpr: Jaxpr, active: Mask) -> Jaxpr:

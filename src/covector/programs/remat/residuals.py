@@ -12,6 +12,7 @@ from covector import tree
 from covector.core.convert import type_of
 from covector.core.flat import FlatFunction, argument_path, who_of
 from covector.core.jaxpr import Atom, Jaxpr, Var
+from covector.core.masks import Mask
 from covector.core.source import Line
 from covector.core.staging import stage
 from covector.core.types import ArrayType
@@ -75,6 +76,16 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     """
     for residual in saved_residuals(f, *args, **kwargs):
         print(residual)  # noqa: T201
+
+
+def largest_residual(jaxpr: Jaxpr, active: Mask) -> Residual | None:
+    """The largest value that the derivative of a program keeps besides its inputs."""
+    split = jaxpr.memo(linearize_jaxpr, active)
+    made = [split.primal.outputs[~i] for i in split.residual_sources if i < 0]
+    if not made:
+        return None
+    largest = max(made, key=lambda atom: atom.type.nbytes)
+    return Residual(largest.type, _source(split.primal, largest) or "from an argument")
 
 
 def _source(jaxpr: Jaxpr, atom: Atom) -> str | None:
