@@ -152,10 +152,15 @@ def value_and_grad(  # pyright: ignore[reportInconsistentOverload]
     who = who_of("grad", fun)
     argnums = as_argnums(argnums, who)
     if memory is not None:
-        rest = argnums, has_aux, holomorphic, allow_int, reduce
-        return _LateBinding.within(
-            fun, memory, who, lambda f: value_and_grad(f, *rest), not allow_int
+        gradient_of = functools.partial(
+            value_and_grad,
+            argnums=argnums,
+            has_aux=has_aux,
+            holomorphic=holomorphic,
+            allow_int=allow_int,
+            reduce=reduce,
         )
+        return _LateBinding.within(fun, memory, who, gradient_of, not allow_int)
     wanted = reduce and functools.partial(_reduced, fun, reduce, has_aux, who)
 
     @wraps(fun)

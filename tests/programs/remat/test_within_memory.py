@@ -110,7 +110,7 @@ def test_a_budget_that_no_plan_keeps_says_the_smallest_one_and_the_line():
         r"^grad of chain \(test_within_memory.py:\d+\) cannot run in 200.0 KB. The "
         r"smallest budget that it can keep is [\d.]+ KB \((\d+) bytes\): its arguments"
         r" and results take [\d.]+ KB, its temporaries [\d.]+ KB. The largest value "
-        r"that it keeps is f32\[512,32\] \(65.5 KB\) from \w+ at \S*test_within_memory.py:"
+        r"that it keeps is f32\[512,32\] \(65.5 KB\) from \w+ at \S*test_within_mem"
     )
     with pytest.raises(errors.OverBudget, match=wanted) as caught:
         cv.grad(chain, memory="200kB")(WEIGHTS, X)
