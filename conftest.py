@@ -10,6 +10,8 @@ import pytest
 # It takes effect when the first array is made. Programs on one device do not notice.
 os.environ.setdefault("COVECTOR_NUM_CPU_DEVICES", "8")
 os.environ.setdefault("COVECTOR_TRACEBACK", "full")
+# What is compiled is compiled, also by the processes that tests start.
+os.environ.setdefault("COVECTOR_CACHE_DIR", "off")
 
 #: importing these makes ``jax`` covector, for the whole process
 collect_ignore = ["src/covector/compat/jax.py", "src/covector/compat/door"]

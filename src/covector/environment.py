@@ -71,13 +71,12 @@ def _condition(plugin: plugins.Plugin) -> str:
 
 
 def caches() -> Table:
-    """The directory of the compilation cache."""
-    directory = compilation_cache.directory()
-    if directory is None:
+    """The folder of compiled programs."""
+    folder = compilation_cache.folder()
+    if folder is None:
         return {"programs": "in memory only; COVECTOR_CACHE_DIR names a folder to keep"}
-    files = list(directory.glob("*.xla"))
-    size = sum(file.stat().st_size for file in files) / 2**20
-    return {"programs": f"{directory} ({len(files)} files, {size:.1f} MiB)"}
+    count, size = folder.sizes()
+    return {"programs": f"{folder.path} ({count} files, {size / 2**20:.1f} MiB)"}
 
 
 def memory_policy() -> Table:

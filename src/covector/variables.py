@@ -92,6 +92,11 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _folder(text: str) -> str:
+    """The folder; an empty text for none."""
+    return "" if _SWITCH.get(text.lower()) is False else text
+
+
 def _address(text: str) -> str:
     found = re.fullmatch(r".+:(\d{1,5})", text)
     if found is None or not 0 < int(found[1]) < 65536:
@@ -108,7 +113,7 @@ PLATFORMS = Variable("COVECTOR_PLATFORMS", "cpu, gpu, or gpu,cpu", _platforms, (
 NUM_CPU_DEVICES = _whole("COVECTOR_NUM_CPU_DEVICES", 1, MOST_CPU_DEVICES)
 ASYNC_CPU = _switch("COVECTOR_ASYNC_CPU", False)
 KEEP_MEMORY = _switch("COVECTOR_KEEP_MEMORY", True)
-CACHE_DIR = Variable("COVECTOR_CACHE_DIR", "a folder", str)
+CACHE_DIR = Variable("COVECTOR_CACHE_DIR", "a folder, or off", _folder)
 COORDINATOR_ADDRESS = Variable(
     "COVECTOR_COORDINATOR_ADDRESS", "host:port, as in 10.0.0.1:1234", _address
 )

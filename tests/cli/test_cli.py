@@ -11,6 +11,7 @@ from covector import environment
 from covector.cli.help import pages
 from covector.cli.main import main
 from covector.runtime import client, compilation_cache, plugins
+from covector.runtime.cache_folder import CacheFolder
 from covector.version import __version__
 
 
@@ -94,7 +95,8 @@ def test_doctor_survives_a_platform_that_does_not_work(capsys, monkeypatch):
 
 def test_doctor_counts_the_files_of_the_program_cache(monkeypatch, tmp_path):
     (tmp_path / "0a.xla").write_bytes(bytes(2**20))
-    monkeypatch.setattr(compilation_cache, "directory", lambda: tmp_path)
+    folder = CacheFolder(tmp_path, chosen=True)
+    monkeypatch.setattr(compilation_cache, "folder", lambda: folder)
     assert environment.caches() == {"programs": f"{tmp_path} (1 files, 1.0 MiB)"}
 
 

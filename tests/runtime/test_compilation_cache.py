@@ -9,20 +9,28 @@ import warnings
 import numpy as np
 import pytest
 
+from covector.cli import main as cli
 from covector.errors import SettingWarning
-from covector.runtime import buffers, client, compilation_cache, executable
+from covector.runtime import (
+    buffers,
+    cache_folder,
+    client,
+    compilation_cache,
+    executable,
+)
 from tests.runtime.programs import F32, add, callback, output_of
 
 
 @pytest.fixture(autouse=True)
 def empty_cache():
     """Every test starts and ends with nothing in memory and no folder."""
-    before = compilation_cache.directory()
+    before = compilation_cache.folder()
     compilation_cache.set_directory(None)
     compilation_cache.clear()
     yield
-    compilation_cache.set_directory(before)
+    compilation_cache._cache.folder = before
     compilation_cache.clear()
+    cache_folder._warn_once.cache_clear()
 
 
 def flipped(content, position):
@@ -186,7 +194,8 @@ def test_a_damaged_file_is_ignored_and_written_anew(damage, tmp_path, compiled):
     assert damage(whole) != whole
     file.write_bytes(damage(whole))
     compilation_cache.clear()
-    assert run() == [2, 3, 4, 5]
+    with pytest.warns(SettingWarning, match="is damaged, or of another version"):
+        assert run() == [2, 3, 4, 5]
     assert len(compiled) == 2
     compilation_cache.clear()
     assert run() == [2, 3, 4, 5]
@@ -200,7 +209,7 @@ def test_an_undamaged_file_that_jaxlib_cannot_load_is_ignored(tmp_path, compiled
     (file,) = tmp_path.iterdir()
     junk, key = b"this is not an executable", bytes.fromhex(file.stem)
     digest = hashlib.sha256(key + junk).digest()
-    file.write_bytes(compilation_cache.MAGIC + digest + key + junk)
+    file.write_bytes(cache_folder.MAGIC + digest + key + junk)
     compilation_cache.clear()
     assert run() == [2, 3, 4, 5]
     assert len(compiled) == 2
@@ -217,7 +226,8 @@ def test_a_file_under_the_name_of_another_program_does_not_run_as_that(
     (second,) = set(tmp_path.iterdir()) - {first}
     second.write_bytes(first.read_bytes())
     compilation_cache.clear()
-    assert run(other) == [1, 2, 3, 4]
+    with pytest.warns(SettingWarning, match="is damaged"):
+        assert run(other) == [1, 2, 3, 4]
     assert len(compiled) == 3
 
 
@@ -276,7 +286,7 @@ def test_a_write_that_fails_half_way_leaves_nothing(tmp_path, monkeypatch):
         raise OSError("no space left on device")
 
     compilation_cache.set_directory(tmp_path)
-    monkeypatch.setattr(compilation_cache.os, "replace", full)
+    monkeypatch.setattr(cache_folder.os, "replace", full)
     assert run() == [2, 3, 4, 5]
     assert list(tmp_path.iterdir()) == []
 
@@ -298,3 +308,77 @@ print(len(count), buffers.to_host(made.execute([one, one])[0]).tolist())
     assert output_of(code, **environment) == "0 [2.0, 2.0, 2.0, 2.0]"
     flags = {"XLA_FLAGS": "--xla_backend_optimization_level=1"}
     assert output_of(code, **environment, **flags)[0] == "1"
+
+
+# -- the folder that nobody has to name ------------------------------------------------
+
+
+LONG = """
+import covector as cv, covector.numpy as cnp
+from covector.runtime import cache_folder
+cache_folder.WORTH_KEEPING = 0.0
+print(cv.jit(lambda x: cnp.sin(x) @ x)(cnp.ones((2, 2))).tolist())
+"""
+
+
+def test_long_compilations_are_kept_among_the_caches_of_the_user(tmp_path):
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "COVECTOR_CACHE_DIR": ""}
+    first = output_of(LONG, **environment)
+    folder = tmp_path / "covector" / "programs"
+    kept = {file.name for file in folder.iterdir()}
+    assert kept and all(name.endswith(".xla") for name in kept)
+    assert output_of(LONG, **environment) == first
+    assert {file.name for file in folder.iterdir()} == kept
+
+
+def test_short_compilations_are_not_worth_the_space(tmp_path):
+    folder = cache_folder.CacheFolder(tmp_path / "new", chosen=False)
+    assert not folder.takes(cache_folder.WORTH_KEEPING / 2)
+    assert not folder.path.exists()
+    assert folder.takes(cache_folder.WORTH_KEEPING)
+    assert cache_folder.CacheFolder(tmp_path, chosen=True).takes(0.0)
+
+
+def test_off_keeps_programs_in_memory_only(tmp_path):
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "COVECTOR_CACHE_DIR": "off"}
+    output_of(LONG, **environment)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def homeless(path):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(cache_folder.Path, "expanduser", homeless)
+    assert cache_folder.user_cache() is None
+
+
+def test_the_files_that_were_not_used_for_longest_go_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_folder, "MOST_BYTES", 4000)
+    monkeypatch.setattr(cache_folder, "_CHECKED_EVERY", 1)
+    folder = cache_folder.CacheFolder(tmp_path, chosen=True)
+    keys = [hashlib.sha256(bytes([k])).hexdigest() for k in range(5)]
+    for age, key in enumerate(keys[:4]):
+        folder.write(key, b"x" * 800)
+        os.utime(tmp_path / f"{key}.xla", (1000 + age, 1000 + age))
+    assert folder.read(keys[0]) == b"x" * 800  # used now
+    folder.write(keys[4], b"x" * 800)
+    left = {file.stem for file in tmp_path.iterdir()}
+    assert keys[1] not in left
+    assert {keys[0], keys[4]} <= left
+    assert folder.sizes()[1] <= 4000
+
+
+def test_info_and_clear_tell_what_is_kept(tmp_path, capsys, monkeypatch):
+    compilation_cache.set_directory(tmp_path)
+    run()
+    assert cli.main(["cache"]) == 0
+    assert f"{tmp_path}: 1 program," in capsys.readouterr().out
+    assert cli.main(["cache", "clear"]) == 0
+    assert "1 program removed" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+    compilation_cache.set_directory(None)
+    assert cli.main(["cache"]) == 0
+    assert "in memory only" in capsys.readouterr().out

@@ -5,10 +5,11 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from covector.cli import demo, doctor, dropin, explain, help, launch, run
+from covector.cli import cache, demo, doctor, dropin, explain, help, launch, run
 from covector.version import __version__
 
 COMMANDS = {
+    "cache": cache,
     "demo": demo,
     "doctor": doctor,
     "dropin": dropin,

@@ -25,7 +25,6 @@ from covector.numpy.indexing_take import *
 from covector.numpy.matrices import *
 from covector.numpy.matrix_products import *
 from covector.numpy.minmax import *
-from covector.numpy.nonzeros import *
 from covector.numpy.powers import *
 from covector.numpy.ranges import *
 from covector.numpy.reductions import *
@@ -40,7 +39,6 @@ from covector.numpy.trigonometric import *
 from covector.numpy.types import *
 from covector.numpy.ufunc import *
 from covector.numpy.ufuncs import *
-from covector.numpy.unique import *
 from covector.numpy.vectorize import *
 
 scalar_types.install_constructor(creation.array)
@@ -60,6 +58,7 @@ if typing.TYPE_CHECKING:
     from covector.numpy.interpolation import *
     from covector.numpy.mesh_grids import *
     from covector.numpy.nan_reductions import *
+    from covector.numpy.nonzeros import *
     from covector.numpy.order_statistics import *
     from covector.numpy.padding import *
     from covector.numpy.polynomial import *
@@ -69,6 +68,7 @@ if typing.TYPE_CHECKING:
     from covector.numpy.sets import *
     from covector.numpy.special import *
     from covector.numpy.statistics import *
+    from covector.numpy.unique import *
     from covector.numpy.windows import *
 else:
     #: modules that are imported when one of their names is first asked for
@@ -86,6 +86,7 @@ else:
         "interpolation",
         "mesh_grids",
         "nan_reductions",
+        "nonzeros",
         "order_statistics",
         "padding",
         "polynomial",
@@ -95,6 +96,7 @@ else:
         "sets",
         "special",
         "statistics",
+        "unique",
         "windows",
     )
     __getattr__, __dir__ = namespaces.lazy(

@@ -3,26 +3,15 @@
 A key is a digest of all that can change the machine code: the StableHLO module without
 its source locations, the compile options, the devices, jaxlib's version, ``XLA_FLAGS``
 and the CPU's instruction sets. Executables stay in memory, the most recently used ones,
-and, where ``COVECTOR_CACHE_DIR`` names a folder, in one file each, for other processes
-to find.
-
-    file = MAGIC, digest of the rest, the program's key, serialized executable
-
-jaxlib loads damaged machine code without complaint, hence the digest; a file under
-another's name would run as that program, hence the key. A file that does not check out
-is ignored and written anew.
-
-The files are machine code: whoever can write them can do what this process may do. So a
-folder that others can write is not used, and a warning says so.
+and in a folder for other processes to find (``cache_folder``): the one that
+``COVECTOR_CACHE_DIR`` names, or, for programs of the CPU that take long to compile, one
+among the caches of the user.
 """
 
 import functools
 import hashlib
 import os
-import stat
-import tempfile
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,14 +21,11 @@ import jaxlib.version
 from jaxlib import xla_client as xc
 
 from covector import variables
-from covector.errors import SettingWarning
 from covector.runtime import endings
+from covector.runtime.cache_folder import CacheFolder, user_cache
 
 Folder: TypeAlias = str | os.PathLike[str]
 
-MAGIC = b"covector executable 2\n"
-_DIGEST = hashlib.sha256().digest_size
-_HEAD = len(MAGIC) + 2 * _DIGEST
 _ENTRIES_IN_MEMORY = 1024
 
 
@@ -49,13 +35,20 @@ class _Cache:
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a signal handler may compile, too
         self.executables: OrderedDict[tuple, xc.LoadedExecutable] = OrderedDict()
-        self.directory = _as_path(variables.CACHE_DIR.read())
-        #: whether nobody else can write the directory; None before its first use
-        self.private: bool | None = None
+        self.folder = _folder_of_settings()
 
 
-def _as_path(folder: Folder | None) -> Path | None:
-    return Path(folder).expanduser().absolute() if folder else None
+def _folder_of_settings() -> CacheFolder | None:
+    chosen = variables.CACHE_DIR.read()
+    if chosen is not None:
+        return _folder(chosen)
+    found = user_cache()
+    return CacheFolder(found / "programs", chosen=False) if found else None
+
+
+def _folder(path: Folder | None) -> CacheFolder | None:
+    found = Path(path).expanduser().absolute() if path else None
+    return CacheFolder(found, chosen=True) if found else None
 
 
 _cache = _Cache()
@@ -83,12 +76,18 @@ def set_directory(folder: Folder | None) -> None:
     It is made where there is none. A folder that others can write is not used: a
     ``SettingWarning`` says so once.
     """
-    _cache.directory, _cache.private = _as_path(folder), None
+    _cache.folder = _folder(folder)
 
 
 def directory() -> Path | None:
-    """The folder where executables are kept, or None."""
-    return _cache.directory
+    """The folder that was chosen for executables, or None."""
+    found = _cache.folder
+    return found.path if found is not None and found.chosen else None
+
+
+def folder() -> CacheFolder | None:
+    """The folder where executables are kept, chosen or not; None for none."""
+    return _cache.folder
 
 
 def clear() -> None:
@@ -134,7 +133,8 @@ class CacheEntry:
                 _cache.executables.move_to_end(self.key)
                 return found
         endings.check_compiler()
-        serialized = self._read()
+        folder = self._folder()
+        serialized = folder and folder.read(self.digest)
         if serialized is None:
             return None
         try:
@@ -146,93 +146,32 @@ class CacheEntry:
         self._remember(found)
         return found
 
-    def keep(self, executable: xc.LoadedExecutable) -> None:
-        """Fill the entry with a newly compiled executable."""
+    def keep(self, executable: xc.LoadedExecutable, seconds: float) -> None:
+        """Fill the entry with an executable that was compiled in so many seconds."""
         self._remember(executable)
-        if _cache.directory is not None:
-            self._write(executable.client.serialize_executable(executable))
+        folder = self._folder()
+        if folder is not None and folder.takes(seconds):
+            folder.write(
+                self.digest, executable.client.serialize_executable(executable)
+            )
+
+    def _folder(self) -> CacheFolder | None:
+        """The folder that may hold the program.
+
+        One that nobody has chosen is for programs of the CPU, of this process alone.
+        """
+        folder, devices = _cache.folder, self.devices
+        if folder is None or folder.chosen:
+            return folder
+        here = devices[0].client.process_index()
+        alone = all([d.platform == "cpu" and d.process_index == here for d in devices])
+        return folder if alone else None
 
     def _remember(self, executable: xc.LoadedExecutable) -> None:
         with _cache.lock:
             _cache.executables[self.key] = executable
             if len(_cache.executables) > _ENTRIES_IN_MEMORY:
                 _cache.executables.popitem(last=False)
-
-    def _path(self) -> Path | None:
-        """The file of the program; None where there can be none."""
-        if _cache.directory is None or not _is_private(_cache.directory):
-            return None
-        return _cache.directory / f"{self.digest}.xla"
-
-    def _read(self) -> bytes | None:
-        """The contents of the file of this program, if it is undamaged."""
-        path = self._path()
-        if path is None:
-            return None
-        try:
-            content = path.read_bytes()
-        except OSError:
-            return None
-        head, serialized = content[:_HEAD], content[_HEAD:]
-        return serialized if head == self._head(serialized) else None
-
-    def _write(self, serialized: bytes) -> None:
-        """Write the file in one step, so that no reader sees a part of it.
-
-        A folder that is full or read-only costs the speed-up, not the computation.
-        """
-        path = self._path()
-        if path is None:
-            return
-        part = None
-        try:
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                part = file.name
-                file.write(self._head(serialized) + serialized)
-            os.replace(part, path)
-            part = None
-        except OSError:
-            pass
-        finally:
-            if part is not None:
-                Path(part).unlink(missing_ok=True)
-
-    def _head(self, serialized: bytes) -> bytes:
-        key = bytes.fromhex(self.digest)
-        return MAGIC + hashlib.sha256(key + serialized).digest() + key
-
-
-def _is_private(folder: Path) -> bool:
-    """Whether only this user (and root) can write the folder, which is made if need be;
-    asked once.
-    """
-    if _cache.private is None:
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            problem = _who_else_writes(folder)
-        except OSError:
-            return False
-        _cache.private = problem is None
-        if problem is not None:
-            warnings.warn(
-                f"compiled programs are not kept in {folder} (COVECTOR_CACHE_DIR): "
-                f"{problem}, and who can write its files can run code in this process. "
-                "Use a folder of your own, with `chmod go-w`.",
-                SettingWarning,
-                stacklevel=2,
-            )
-    return _cache.private
-
-
-def _who_else_writes(folder: Path) -> str | None:
-    if os.name != "posix":
-        return None
-    found = folder.stat()
-    if found.st_uid not in (0, os.geteuid()):
-        return f"it belongs to another user (number {found.st_uid})"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others can write it (its mode is {stat.S_IMODE(found.st_mode):o})"
-    return None
 
 
 def _digest(*parts: bytes) -> str:

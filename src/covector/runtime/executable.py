@@ -256,7 +256,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
         if loaded is None:
             loaded, seconds = _compile(mine, devices, compile_options)
             if not anew:
-                entry.keep(loaded)
+                entry.keep(loaded, seconds)
     launch = _launch(loaded, devices, module, compile_options)
     made = Executable(loaded, devices, outputs, launch)
     made.compile_seconds = seconds

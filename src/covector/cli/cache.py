@@ -1,0 +1,28 @@
+"""``covector cache``: tells how many compiled programs are kept, or removes them."""
+
+from argparse import ArgumentParser, Namespace
+
+from covector.errors import how_many
+from covector.runtime import compilation_cache
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What to do."""
+    parser.add_argument(
+        "action", nargs="?", choices=("info", "clear"), default="info", help="info"
+    )
+
+
+def run(options: Namespace) -> int:
+    """Print what is there, or remove it."""
+    folder = compilation_cache.folder()
+    if folder is None:
+        print("Compiled programs are kept in memory only (COVECTOR_CACHE_DIR=off).")
+        return 0
+    count, size = folder.sizes()
+    removed = ""
+    if options.action == "clear":
+        count, removed = folder.clear(), " removed"
+    programs = how_many(count, "program")
+    print(f"{folder.path}: {programs}{removed}, {size / 1e6:.1f} MB.")
+    return 0
