@@ -68,7 +68,7 @@ if typing.TYPE_CHECKING:
     from covector.numpy.sets import *
     from covector.numpy.special import *
     from covector.numpy.statistics import *
-    from covector.numpy.unique import *
+    from covector.numpy.unique_elements import *
     from covector.numpy.windows import *
 else:
     #: modules that are imported when one of their names is first asked for
@@ -96,7 +96,7 @@ else:
         "sets",
         "special",
         "statistics",
-        "unique",
+        "unique_elements",
         "windows",
     )
     __getattr__, __dir__ = namespaces.lazy(

@@ -18,7 +18,7 @@ from covector.numpy.reductions import any as any_of
 from covector.numpy.reshaping import broadcast_to, ravel
 from covector.numpy.searching import FEW, searchsorted
 from covector.numpy.sorting import sort
-from covector.numpy.unique import different, differs_from_last, sorted_parts
+from covector.numpy.unique_elements import different, differs_from_last, sorted_parts
 from covector.operations.bitwise import and_, not_
 from covector.operations.broadcasting import BroadcastInDim, filled
 from covector.operations.comparison import eq

@@ -133,8 +133,9 @@ class CacheEntry:
                 _cache.executables.move_to_end(self.key)
                 return found
         endings.check_compiler()
-        folder = self._folder()
-        serialized = folder and folder.read(self.digest)
+        serialized = None
+        if _cache.folder is not None and self._is_for(_cache.folder):
+            serialized = _cache.folder.read(self.digest)
         if serialized is None:
             return None
         try:
@@ -149,23 +150,22 @@ class CacheEntry:
     def keep(self, executable: xc.LoadedExecutable, seconds: float) -> None:
         """Fill the entry with an executable that was compiled in so many seconds."""
         self._remember(executable)
-        folder = self._folder()
-        if folder is not None and folder.takes(seconds):
+        folder = _cache.folder
+        if folder is not None and self._is_for(folder) and folder.takes(seconds):
             folder.write(
                 self.digest, executable.client.serialize_executable(executable)
             )
 
-    def _folder(self) -> CacheFolder | None:
-        """The folder that may hold the program.
-
-        One that nobody has chosen is for programs of the CPU, of this process alone.
+    def _is_for(self, folder: CacheFolder) -> bool:
+        """Whether the folder may hold the program: one that nobody has chosen is for
+        programs of the CPU, of this process alone.
         """
-        folder, devices = _cache.folder, self.devices
-        if folder is None or folder.chosen:
-            return folder
-        here = devices[0].client.process_index()
-        alone = all([d.platform == "cpu" and d.process_index == here for d in devices])
-        return folder if alone else None
+        if folder.chosen:
+            return True
+        here = self.devices[0].client.process_index()
+        return all(
+            [d.platform == "cpu" and d.process_index == here for d in self.devices]
+        )
 
     def _remember(self, executable: xc.LoadedExecutable) -> None:
         with _cache.lock:
