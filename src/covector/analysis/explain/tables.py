@@ -335,9 +335,13 @@ def _compilation(whole: Data) -> Table:
     slow = sorted(c.functions, key=lambda f: f.trace_s, reverse=True)
     functions = [Row((f.name, "traced", show_seconds(f.trace_s))) for f in slow]
     collectives = [
-        Row((x.operation, _at_lines(whole, [x.line]), show_bytes(x.bytes)))
+        Row((_communication(x), _at_lines(whole, [x.line]), show_bytes(x.bytes)))
         for x in c.collectives
     ]
     rows = (*_first(functions), *_first(collectives))
     columns = ("what", "at", "time or bytes")
     return Table("compilation", tuple(sentences), columns, rows, texts=2)
+
+
+def _communication(x: data.CollectiveEntry) -> str:
+    return f"{x.operation} over {', '.join(x.axes)}" if x.axes else x.operation
