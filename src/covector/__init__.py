@@ -125,6 +125,7 @@ if TYPE_CHECKING:
         typing,
     )
     from covector.analysis.explain.explanation import explain
+    from covector.analysis.gradients.check import check_gradients
     from covector.analysis.nans.explain_nan import explain_nan
     from covector.analysis.rules import check_rule
     from covector.core.sharding.context_mesh import set_mesh
@@ -189,6 +190,7 @@ _MODULES = frozenset(
 
 #: functions whose modules are imported on first use
 _FUNCTIONS = {
+    "check_gradients": "analysis.gradients.check",
     "check_rule": "analysis.rules",
     "compose": "transforms.compose",
     "custom_gradient": "programs.custom_rules.custom_gradient",
@@ -236,6 +238,7 @@ __all__ = [
     "ad_checkpoint",
     "analysis",
     "block_until_ready",
+    "check_gradients",
     "check_implicit_sums",
     "check_rule",
     "check_tracer_leaks",

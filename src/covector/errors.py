@@ -16,6 +16,7 @@
     ├── NotScalar               a derivative of something that is not a real scalar
     ├── NotDifferentiable       a derivative with respect to, or of, what has none
     ├── WrongRule               a derivative that is not that of its function
+    ├── WrongGradient           a gradient that is wrong, or of no use
     ├── MissingRule             an operation without the rule a transformation asked for
     ├── MalformedProgram        a pass wrote down a program that is none (a bug of ours)
     ├── TracedValueError        a traced value used where there can be none
@@ -245,6 +246,10 @@ class MissingRule(CovectorError, NotImplementedError):
 
 class WrongRule(CovectorError, AssertionError):
     """A check of derivatives found one that is not that of its function."""
+
+
+class WrongGradient(CovectorError, AssertionError):
+    """A gradient is wrong, or of no use: zero, not finite, or not connected."""
 
 
 class MalformedProgram(CovectorError, AssertionError, TypeError):

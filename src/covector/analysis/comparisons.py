@@ -131,13 +131,13 @@ def forward(point: Point, push: Push, i: int) -> list[str]:
             wide(instantiate_tangent(t, type)) for t in (found[k], twice[k])
         )
         where = f"{point.argument(i)} → {point.result(k)}"
-        if not _near(point, doubled, Quotient(2 * rule, np.zeros(()))):
+        if not near(point, doubled, Quotient(2 * rule, np.zeros(()))):
             lines.append(f"{where}: the rule is not linear in the tangent")
-        elif not _near(point, rule, expected):
+        elif not near(point, rule, expected):
             quotients = {j: _with(point, j, tangent, k) for j in _others(point, i)}
             shown = _apart(point, rule, expected)
-            hint = _hint(point, rule, rule.conj(), expected, quotients)
-            lines.append(f"{where}: {shown}{hint}")
+            clue = hint(point, rule, rule.conj(), expected, quotients)
+            lines.append(f"{where}: {shown}{clue}")
     return lines
 
 
@@ -156,20 +156,20 @@ def reverse(point: Point, outs: Sequence[Any], pull: Pull, i: int) -> list[str]:
 
         where = f"{point.argument(i)} → {point.result(k)}"
         back, ct_values, along = pulled(ct), wide(ct), wide(tangent)
-        if not _near(point, pulled(ct + ct), Quotient(2 * back, np.zeros(()))):
+        if not near(point, pulled(ct + ct), Quotient(2 * back, np.zeros(()))):
             lines.append(f"{where}: the rule is not linear in the cotangent")
             continue
-        rule, wanted = _inner(back, along), _against(ct_values, expected)
-        if not _near(point, rule, wanted, np.abs(ct_values * expected.value).sum()):
+        rule, wanted = inner(back, along), _against(ct_values, expected)
+        if not near(point, rule, wanted, np.abs(ct_values * expected.value).sum()):
             quotients = {
                 j: _against(ct_values, _with(point, j, tangent, k))
                 for j in _others(point, i)
             }
-            hint = _hint(point, rule, _inner(back.conj(), along), wanted, quotients)
+            clue = hint(point, rule, inner(back.conj(), along), wanted, quotients)
             lines.append(
                 f"{where}: a random cotangent, pulled back by the rule, is "
                 f"{rule:.4g} along a random tangent, but by differences "
-                f"{wanted.value:.4g}{hint}"
+                f"{wanted.value:.4g}{clue}"
             )
     return lines
 
@@ -182,7 +182,7 @@ def _values(point: Point, i: int, outs: Sequence[Any]) -> list[str]:
         if not expected.type.inexact:
             continue
         given, wanted = wide(out), wide(expected)
-        if not _near(point, given, Quotient(wanted, np.zeros(()))):
+        if not near(point, given, Quotient(wanted, np.zeros(()))):
             lines.append(
                 f"{point.result(k)}: where {point.argument(i)} is perturbed, the rule "
                 f"returns the value {_first(given)}, and the function {_first(wanted)}"
@@ -193,14 +193,14 @@ def _values(point: Point, i: int, outs: Sequence[Any]) -> list[str]:
 # -- numbers ---------------------------------------------------------------------------
 
 
-def _inner(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def inner(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """⟨x, y⟩ as transposes have it: real, without conjugation."""
     return np.asarray(np.real(x * y).sum())
 
 
 def _against(ct: np.ndarray, quotient: Quotient) -> Quotient:
     error = np.abs(ct) * quotient.error
-    return Quotient(_inner(ct, quotient.value), np.asarray(error.sum()))
+    return Quotient(inner(ct, quotient.value), np.asarray(error.sum()))
 
 
 def _others(point: Point, i: int) -> list[int]:
@@ -229,7 +229,8 @@ def _within(point: Point, x: Any, wanted: Quotient, size: Any = 0.0) -> Any:
     return near | (x == wanted.value) | (np.isnan(x) & np.isnan(wanted.value))
 
 
-def _near(point: Point, x: Any, wanted: Quotient, size: Any = 0.0) -> bool:
+def near(point: Point, x: Any, wanted: Quotient, size: Any = 0.0) -> bool:
+    """Whether x is what is wanted, relative to that or to ``size``."""
     return bool(np.all(_within(point, x, wanted, size)))
 
 
@@ -260,7 +261,7 @@ def _apart(point: Point, rule: np.ndarray, expected: Quotient) -> str:
     )
 
 
-def _hint(
+def hint(
     point: Point,
     rule: np.ndarray,
     conjugate: np.ndarray,
@@ -270,12 +271,12 @@ def _hint(
     """A hint at what the rule gives instead, if that can be recognised."""
     if not np.any(rule):
         return ": it gives zero"
-    if _near(point, -rule, wanted):
+    if near(point, -rule, wanted):
         return ": the sign is wrong"
-    if np.any(conjugate != rule) and _near(point, conjugate, wanted):
+    if np.any(conjugate != rule) and near(point, conjugate, wanted):
         return ": its conjugate would be right"
     for j, other in quotients.items():
-        if _near(point, rule, other):
+        if near(point, rule, other):
             return f": that is for {point.argument(j)}"
     with np.errstate(all="ignore"):
         factor = np.vdot(wanted.value, rule) / np.vdot(wanted.value, wanted.value)

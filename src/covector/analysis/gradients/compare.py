@@ -1,0 +1,172 @@
+"""A gradient, compared with difference quotients; and rules of users, one by one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covector.analysis.comparisons import Limits, Point, hint, inner, near, reverse
+from covector.analysis.difference_quotients import (
+    direction,
+    precision,
+    step_for,
+    wide,
+)
+from covector.analysis.gradients.loss import Loss
+from covector.core.convert import as_array
+from covector.core.jaxpr import Equation, Jaxpr, Var, read
+from covector.core.masks import indices
+from covector.core.trace import current
+from covector.errors import CovectorError
+from covector.programs.custom_rules.custom_call import CustomCall
+from covector.transforms.linearize import linearize_flat
+from covector.transforms.pullback import pull_back
+
+#: steps of a loop in which rules are compared
+_STEPS = 3
+
+
+class Comparison(NamedTuple):
+    """A gradient along a random direction, by rules and by differences.
+
+    ``agrees`` is None where the differences are too uncertain to tell.
+    """
+
+    along: float
+    expected: float
+    uncertain: float
+    agrees: bool | None
+    hint: str
+
+
+def point_of(loss: Loss, value: Any, limits: Limits) -> Point:
+    """Where the differences are taken."""
+    involved = [*[loss.primals[i] for i in loss.active], value]
+    usual = 20 * precision(involved) ** 0.5
+    eps, atol, rtol, seed = limits
+    return Point(
+        loss.between_stops,
+        loss.who,
+        loss.primals,
+        loss.paths.__getitem__,
+        lambda k: "the loss",
+        step_for(involved) if eps is None else eps,
+        0.0 if atol is None else atol,
+        usual if rtol is None else rtol,
+        seed,
+    )
+
+
+def compare(point: Point, i: int, gradient: Any, others: Sequence[int]) -> Comparison:
+    """The gradient with respect to leaf i, compared in a random direction; in a second
+    one before it is called wrong.
+    """
+    first = _along(point, i, gradient, point.seed, others)
+    if first.agrees is not False:
+        return first
+    second = _along(point, i, gradient, point.seed + 1, others)
+    return first if second.agrees is False else second
+
+
+def _along(
+    point: Point, i: int, gradient: Any, seed: int, others: Sequence[int]
+) -> Comparison:
+    tangent = sized_direction(point.primals[i], [seed, i])
+    (expected,) = point.along(i, tangent)
+    assert expected is not None, "a loss is a real number"
+    values, moved = wide(gradient), wide(tangent)
+    along = inner(values, moved)
+    # What the sum in this direction is like: its terms have random signs.
+    size = np.sqrt(np.square(np.abs(values * moved)).sum())
+    agrees: bool | None = near(point, along, expected, max(size, abs(along)))
+    largest = max(abs(along), abs(float(expected.value)), float(size))
+    if not np.isfinite(expected.error) or (agrees and expected.error > 0.25 * largest):
+        agrees = None
+    words = ""
+    if agrees is False:
+        of_others = {j: point.along(j, tangent)[0] for j in others}
+        known = {j: q for j, q in of_others.items() if q is not None}
+        conjugate = inner(values.conj(), moved)
+        words = hint(point, along, conjugate, expected, known).removeprefix(": ")
+    value, error = float(expected.value), float(expected.error)
+    return Comparison(float(along), value, error, agrees, words)
+
+
+def sized_direction(x: Any, seed: Sequence[int]) -> Any:
+    """A random direction that is as large as x: a step along it changes x, and what is
+    computed of it, by a few per cent.
+    """
+    tangent = direction(x.type, np.random.default_rng(seed))
+    size = float(np.sqrt(np.mean(np.square(np.abs(wide(x)))))) if x.size else 0.0
+    size = max(size, 0.01) if np.isfinite(size) and size > 0 else 1.0
+    return as_array((wide(tangent) * size).astype(np.dtype(x.dtype)))
+
+
+# -- rules -----------------------------------------------------------------------------
+
+
+class WrongRuleOf(NamedTuple):
+    """A function whose rule is wrong, the equation that calls it, and how it is."""
+
+    who: str
+    equation: Equation
+    words: str
+
+
+def wrong_rules(loss: Loss, limits: Limits) -> list[WrongRuleOf]:
+    """The rules of users that are called in a loss, and wrong there."""
+    if loss.program is None:
+        return []
+    found: dict[str, WrongRuleOf] = {}
+    for e, operands in _calls(loss.program, loss.operands):
+        op: Any = e.op
+        if op.who not in found:
+            words = _fault(op, operands, limits)
+            if words:
+                found[op.who] = WrongRuleOf(op.who, e, words)
+    return list(found.values())
+
+
+def _calls(
+    jaxpr: Jaxpr, operands: Sequence[Any]
+) -> Iterator[tuple[Equation, list[Any]]]:
+    """The calls of functions with rules of their own, with the values that they take;
+    of a loop, in its first steps.
+    """
+    env: dict[Var, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
+    for e in jaxpr.equations:
+        given = read(env, e.inputs)
+        if isinstance(e.op, CustomCall):
+            yield e, given
+        elif e.op.executions is not None:
+            for program, taken, _ in islice(e.op.executions(given), _STEPS):
+                yield from _calls(program, taken)
+        env.update(zip(e.outputs, current.trace.process(e.op, given), strict=True))
+
+
+def _fault(op: Any, operands: Sequence[Any], limits: Limits) -> str:
+    """What is wrong with the rule of an operation at these operands, in words."""
+    captured = len(op.inert)
+    active = [i >= captured and x.type.inexact for i, x in enumerate(operands)]
+    types = [x.type for x in operands]
+
+    def fun(*xs: Any) -> list[Any]:
+        return list(current.trace.process(op, xs))
+
+    try:
+        point = Point.at(fun, tuple(operands), op.who, limits)
+        point = replace(
+            point,
+            argument=lambda i: f"argument {i - captured}",
+            result=lambda k: f"result {k}",
+        )
+        outs, linear = linearize_flat(fun, operands, active)
+        lines = [
+            reverse(point, outs, lambda cts: pull_back(linear, types, active, cts), i)
+            for i in indices(active)
+        ]
+    except CovectorError:
+        return ""  # it has no derivative in reverse mode: its rule was not called
+    return "; ".join(dict.fromkeys([line for found in lines for line in found]))

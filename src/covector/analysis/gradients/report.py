@@ -1,0 +1,147 @@
+"""What ``check_gradients`` finds: a gradient leaf by leaf, as data and as a table."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from covector.analysis.explain.tables import Row, Table
+from covector.analysis.explain.terminal import plain_text, show
+from covector.errors import WrongGradient
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with the gradient of a leaf.
+
+    kind  "wrong", "zero", "stopped", "unused", "tiny", "huge", "nan", "infinite",
+          "second derivative" or "integers"
+    text  a sentence
+    line  the user's line that is the cause, as text, where one is known
+    """
+
+    kind: str
+    text: str
+    line: str | None = None
+
+
+@dataclass(frozen=True)
+class LeafCheck:
+    """The gradient of the loss with respect to one leaf.
+
+    path       of the leaf, as ``params['w']``
+    type       of the leaf, as ``f32[3,4]``
+    size       the root of the mean square of its elements
+    gradient   the same of the gradient's
+    norm       the norm of the gradient
+    zeros      the share of the gradient's elements that are zero
+    along      the gradient along a random direction
+    expected   the same by difference quotients
+    uncertain  what the quotient may be wrong by
+    compared   whether it is certain enough to tell
+    faults     what is wrong
+    """
+
+    path: str
+    type: str
+    size: float
+    gradient: float = math.nan
+    norm: float = math.nan
+    zeros: float = math.nan
+    along: float = math.nan
+    expected: float = math.nan
+    uncertain: float = math.nan
+    compared: bool = False
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+@dataclass(frozen=True)
+class GradientReport:
+    """The gradient of a loss, checked leaf by leaf. Printed, it is a table.
+
+    loss    the value of the loss
+    leaves  each leaf of the differentiated arguments
+    notes   which rules are wrong, and what could not be checked, in sentences
+    """
+
+    loss: float
+    leaves: tuple[LeafCheck, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong with any leaf."""
+        return all([leaf.ok for leaf in self.leaves])
+
+    @property
+    def norm(self) -> float:
+        """The norm of the whole gradient."""
+        return math.hypot(*[leaf.norm for leaf in self.leaves])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The data, as JSON has it; what is no number or infinite is None."""
+        leaves = [
+            {k: _json(v) for k, v in asdict(leaf).items()} | {"ok": leaf.ok}
+            for leaf in self.leaves
+        ]
+        return {
+            "ok": self.ok,
+            "loss": _json(self.loss),
+            "norm": _json(self.norm),
+            "leaves": leaves,
+            "notes": list(self.notes),
+        }
+
+    def raise_if_wrong(self) -> None:
+        """Raise WrongGradient, which shows the table, if anything is wrong."""
+        if not self.ok:
+            raise WrongGradient(str(self))
+
+    def show(self, width: int | None = None) -> None:
+        """Print the table in colours.
+
+        Raises:
+          MissingLibrary: rich is not installed; the extra ``inspect`` brings it.
+        """
+        show([self._table()], width)
+
+    def __str__(self) -> str:
+        return plain_text([self._table()])
+
+    __repr__ = __str__
+
+    def _table(self) -> Table:
+        wrong = [leaf for leaf in self.leaves if not leaf.ok]
+        title = f"gradient of the loss {self.loss:.6g}: " + (
+            f"{len(wrong)} of {len(self.leaves)} leaves are wrong or of no use"
+            if wrong
+            else f"no fault in {len(self.leaves)} leaves"
+        )
+        sentences = [f"{f.text}" for leaf in wrong for f in leaf.faults]
+        columns = ("leaf", "type", "found", "size", "gradient", "norm", "zeros")
+        return Table(
+            title,
+            (*sentences, *self.notes),
+            columns,
+            tuple([Row(_cells(leaf), heading=not leaf.ok) for leaf in self.leaves]),
+            texts=3,
+        )
+
+
+def _cells(leaf: LeafCheck) -> tuple[str, ...]:
+    found = ", ".join(dict.fromkeys([f.kind for f in leaf.faults])) or (
+        "right" if leaf.compared else "not compared"
+    )
+    numbers = [f"{x:.3g}" for x in (leaf.size, leaf.gradient, leaf.norm)]
+    zeros = "" if math.isnan(leaf.zeros) else f"{leaf.zeros:.0%}"
+    return (leaf.path, leaf.type, found, *numbers, zeros)
+
+
+def _json(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return [_json(y) for y in x]
+    return None if isinstance(x, float) and not math.isfinite(x) else x
