@@ -30,7 +30,8 @@ CONTENTS = {
         "Derivatives": """
             covector: grad value_and_grad jvp vjp linearize linear_transpose jacfwd
                 jacrev jacobian hessian custom_jvp custom_vjp custom_gradient
-                checkpoint remat checkpoint_policies check_rule""",
+                checkpoint remat checkpoint_policies check_rule
+                check_gradients""",
         "Batching and composing": "covector: vmap compose",
         "Devices and shardings": """
             covector: Device devices local_devices device_count local_device_count
@@ -165,6 +166,7 @@ CONTENTS = {
             covector.experimental.shard_map""",
     },
     "Debugging and profiling": {
+        "covector.analysis": "covector.analysis",
         "covector.debug": "covector.debug",
         "covector.experimental.checkify": "covector.experimental.checkify",
         "covector.profiler": """

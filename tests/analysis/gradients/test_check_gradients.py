@@ -313,7 +313,7 @@ def test_the_report_is_data_a_table_and_an_error():
     assert [leaf["path"] for leaf in data["leaves"]] == ["p['b']", "p['w']"]
     assert data["leaves"][0]["faults"][0]["kind"] == "infinite"
     text = str(report)
-    assert "1 of 2 leaves are wrong or of no use" in text
+    assert "1 of 2 leaves with a fault" in text
     assert "p['w']  f32[3,3]  right" in text
     with pytest.raises(errors.WrongGradient, match=r"p\['b'\]: infinity in 3 of 3"):
         report.raise_if_wrong()
@@ -335,7 +335,7 @@ def test_the_table_is_drawn_in_colours(capsys):
         (
             lambda: cv.check_gradients(cnp.sum, argnums=1)(V),
             errors.ArgumentError,
-            r"has argnums=\(1,\), but was called with 1 positional arguments",
+            r"has argnums=\(1,\), but was called with 1 positional argument\.",
         ),
         (
             lambda: cv.jit(lambda x: cv.check_gradients(cnp.sum)(x).ok)(V),

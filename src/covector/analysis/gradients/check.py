@@ -34,7 +34,7 @@ from covector.core.convert import as_array
 from covector.core.flat import argument_numbers
 from covector.core.number_info import finfo
 from covector.core.source import wraps
-from covector.errors import MissingRule, NotDifferentiable
+from covector.errors import MissingRule, NotDifferentiable, how_many
 from covector.transforms.linearize import linearize_flat
 from covector.transforms.pullback import pull_back
 
@@ -258,7 +258,8 @@ class _Check:
         count = int((~np.isfinite(gradient)).sum())
         cause = self.backward and self.backward.breaks(i)
         word = "NaN" if kind == "nan" else "infinity"
-        text = f"{self.loss.paths[i]}: {word} in {count} of {gradient.size} elements"
+        text = f"{self.loss.paths[i]}: {word} in {count} of "
+        text += how_many(gradient.size, "element")
         text += f", first made {cause}." if cause else "."
         if not np.isfinite(wide(self.value)):
             text += f" The loss itself is {float(self.value)}."

@@ -141,8 +141,9 @@ def _calls(
         if isinstance(e.op, CustomCall):
             yield e, given
         elif e.op.executions is not None:
-            for program, taken, _ in islice(e.op.executions(given), _STEPS):
-                yield from _calls(program, taken)
+            for run in islice(e.op.executions(given), _STEPS):
+                if run.devices is None:  # else they are stacked, a row per device
+                    yield from _calls(run.jaxpr, run.operands)
         env.update(zip(e.outputs, current.trace.process(e.op, given), strict=True))
 
 

@@ -19,7 +19,12 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
 from covector.core.staging import stage
 from covector.core.trace import Tracer
-from covector.errors import ArgumentError, CovectorError, NotDifferentiable
+from covector.errors import (
+    ArgumentError,
+    CovectorError,
+    NotDifferentiable,
+    how_many,
+)
 from covector.operations.identities import StopGradient
 from covector.programs.higher_order.effects import without_effects
 from covector.programs.jit.jit import jit
@@ -130,8 +135,8 @@ def _chosen(in_tree: Any, argnums: Sequence[int], count: int, who: str) -> Mask:
     wrong = [n for n in argnums if not -count <= n < count]
     if wrong:
         raise ArgumentError(
-            f"{who} has argnums={tuple(argnums)}, but was called with {count} "
-            "positional arguments."
+            f"{who} has argnums={tuple(argnums)}, but was called with "
+            f"{how_many(count, 'positional argument')}."
         )
     numbers = {n % count for n in argnums}
     paths = [tree.leaf_path(in_tree, i) for i in range(in_tree.num_leaves)]

@@ -4,9 +4,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from covector.analysis.explain.tables import Row, Table
-from covector.analysis.explain.terminal import plain_text, show
-from covector.errors import WrongGradient
+from covector.analysis.terminal import Row, Table, plain_text, show
+from covector.errors import WrongGradient, how_many
 
 
 @dataclass(frozen=True)
@@ -116,10 +115,11 @@ class GradientReport:
 
     def _table(self) -> Table:
         wrong = [leaf for leaf in self.leaves if not leaf.ok]
+        leaves = how_many(len(self.leaves), "leaf", "leaves")
         title = f"gradient of the loss {self.loss:.6g}: " + (
-            f"{len(wrong)} of {len(self.leaves)} leaves are wrong or of no use"
+            f"{len(wrong)} of {leaves} with a fault"
             if wrong
-            else f"no fault in {len(self.leaves)} leaves"
+            else f"no fault in {leaves}"
         )
         sentences = [f"{f.text}" for leaf in wrong for f in leaf.faults]
         columns = ("leaf", "type", "found", "size", "gradient", "norm", "zeros")
