@@ -51,7 +51,7 @@ docs-look: docs          ## … read in chromium, at 400 and 1280 pixels: is a l
 	$(BIN)/python -m website.look
 
 clean:                   ## forget everything that was built
-	rm -rf .venv dist report.html .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv dist report.html report-step.html .hypothesis .pytest_cache .ruff_cache .import_linter_cache
 
 .venv/ready-%: pyproject.toml | .venv/pyvenv.cfg
 	$(BIN)/pip install -q -e '.[$*]' && touch $@

@@ -39,7 +39,9 @@ def test_a_few_epochs_reach_a_good_accuracy_and_a_report(tmp_path, capsys):
     loads = re.findall(
         r"""(?:src|href)=["'](.*?)["']|<script|<link|url\((.*?)\)""", page
     )
+    assert loads.pop(-1)[0] == "report-step.html"
     assert all(any(u.startswith(("data:", "#")) for u in load) for load in loads)
+    assert "training.py" in (tmp_path / "report-step.html").read_text()
 
 
 def test_both_parts_hold_every_digit_in_proportion(digits):
@@ -154,6 +156,7 @@ def findings(confusion, **changed):
             "mistakes": [],
             "hardest": [],
             "program": "<pre>sin</pre>",
+            "explanation": "step.html",
             "versions": {},
             **changed,
         }

@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML file."""
+"""The report: one self-contained HTML file, and a link to the one beside it."""
 
 import base64
 import io
@@ -77,6 +77,8 @@ class Findings:
     hardest: list[Example]
     #: the program of the loss, as HTML
     program: str
+    #: the page beside the report that explains the training step
+    explanation: str
     versions: dict[str, str]
 
     @property

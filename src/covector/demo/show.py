@@ -14,7 +14,7 @@ import covector as cv
 from covector import environment
 from covector.demo import data, model, report
 from covector.demo.data import Digits
-from covector.demo.training import BATCH, Epoch, Training
+from covector.demo.training import BATCH, Epoch, Training, step
 
 MOST_SHOWN = 14
 
@@ -31,11 +31,14 @@ def run(epochs: int, seed: int, output: Path) -> report.Findings:
     with console.status("tracing and compiling the training step"):
         training = Training(train, seed, epochs)
     history = list(watched(training, console))
-    findings = judge(training, history, test)
+    page = output.with_name(f"{output.stem}-step.html")
+    with console.status("explaining the training step"):
+        cv.explain(step)(*training.first).html(page)
+    findings = judge(training, history, test, page.name)
     findings.figures["whole job"] = f"{perf_counter() - started:.1f} s"
     report.write(findings, output)
     console.print(summary(findings))
-    console.print(f"The report is in {output}")
+    console.print(f"The report is in {output}, and the training step in {page}")
     return findings
 
 
@@ -56,7 +59,9 @@ def watched(training: Training, console: Console) -> Iterator[Epoch]:
             yield epoch
 
 
-def judge(training: Training, history: list[Epoch], test: Digits) -> report.Findings:
+def judge(
+    training: Training, history: list[Epoch], test: Digits, explanation: str
+) -> report.Findings:
     """The accuracy of the trained network, and the cost of training it."""
     params = history[-1].state.params
     train = training.digits
@@ -66,7 +71,7 @@ def judge(training: Training, history: list[Epoch], test: Digits) -> report.Find
     norms = np.asarray(model.gradient_norms(params, train.images, train.labels))
     guesses = np.asarray(model.probabilities(params, train.images)).argmax(axis=-1)
     batch = train.images[:BATCH], train.labels[:BATCH]
-    step = median(epoch.seconds for epoch in history) / training.steps_per_epoch
+    seconds = median(epoch.seconds for epoch in history) / training.steps_per_epoch
     return report.Findings(
         losses=[epoch.losses for epoch in history],
         test_losses=[log_loss(test, each) for each in odds],
@@ -76,13 +81,14 @@ def judge(training: Training, history: list[Epoch], test: Digits) -> report.Find
             "parameters": f"{sum(p.size for p in cv.tree.leaves(params)):,}",
             "trace and lower": f"{training.trace_seconds:.2f} s",
             "compile": f"{training.compile_seconds:.2f} s",
-            "one step": f"{1000 * step:.2f} ms",
-            "examples per second": f"{BATCH / step:,.0f}",
+            "one step": f"{1000 * seconds:.2f} ms",
+            "examples per second": f"{BATCH / seconds:,.0f}",
             "median gradient norm": f"{np.median(norms):.2g}",
         },
         mistakes=mistakes(test, odds[-1]),
         hardest=hardest(train, guesses, norms),
         program=cv.make_jaxpr(model.loss)(params, *batch)._repr_html_(),
+        explanation=explanation,
         versions=environment.versions(),
     )
 

@@ -60,7 +60,9 @@ class Training:
 
         started = perf_counter()
         rows = cnp.arange(BATCH)
-        lowered = step.lower(self.state, digits, rows, self.shift_key, PEAK_RATE)
+        #: the arguments of a first step
+        self.first = self.state, digits, rows, self.shift_key, PEAK_RATE
+        lowered = step.lower(*self.first)
         traced = perf_counter()
         self.step = lowered.compile()
         self.trace_seconds = traced - started
