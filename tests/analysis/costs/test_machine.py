@@ -11,9 +11,9 @@ from covector import errors, options
 from covector.analysis import MachineLimits, machine_limits
 from covector.analysis.costs import machine
 
-SLOW = MachineLimits(
-    "slow", "cpu", 1e9, dict.fromkeys(machine._DTYPES, 1e9), 1e9, 1e8, "2026-01-01"
-)
+RATES = dict.fromkeys(machine._DTYPES, 1e9)
+CACHED = tuple([(12 * n, 4e9) for n in machine._CACHED])
+SLOW = MachineLimits("slow", "cpu", 1e9, RATES, 1e9, 1e8, "2026-01-01", CACHED)
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +59,9 @@ def test_a_file_that_is_not_as_it_must_be_is_measured_anew_and_replaced(
         ("flops_per_s", {"float32": 1e9}),
         ("flops_per_s", [1e9]),
         ("name", None),
+        ("cached", []),
+        ("cached", [[n, 0.0] for n, _ in CACHED]),
+        ("cached", 7),
         ("further", 1.0),
     ]:
         damaged.append(
@@ -82,12 +85,20 @@ def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path, monkeypatch):
 def test_measured_again_the_larger_limits_are_kept(monkeypatch):
     machine_limits()
     rates = {"float32": 9e9, "float64": 1.0, "bfloat16": 9e9}
-    now = dataclasses.replace(SLOW, bytes_per_s=1.0, flops_per_s=rates)
+    cached = tuple([(n, 5e9) for n, _ in CACHED])
+    now = dataclasses.replace(SLOW, bytes_per_s=1.0, flops_per_s=rates, cached=cached)
     monkeypatch.setattr(machine, "measured", lambda device: now)
     found = machine_limits(measure=True)
     assert found.bytes_per_s == 1e9
     assert found.flops_per_s == {"float32": 9e9, "float64": 1e9, "bfloat16": 9e9}
     assert found.flops_in("int8") == 9e9
+    assert found.cached == cached
+
+
+def test_what_a_cache_holds_is_read_at_its_bandwidth():
+    limits = dataclasses.replace(SLOW, cached=((1000, 3e9), (50_000, 4e9)))
+    sizes = [10, 1000, 2000, 50_000, 50_001]
+    assert [limits.bandwidth(n) for n in sizes] == [4e9, 4e9, 4e9, 4e9, 1e9]
 
 
 def test_a_device_of_another_process_is_refused(monkeypatch):

@@ -1,6 +1,7 @@
 """``machine_limits``: how fast this machine reads memory and computes, measured once.
 
     bytes_per_s             b + s·c of arrays that no cache holds
+    cached                  the same of smaller arrays, again and again
     flops_per_s             products of large matrices, by dtype
     elementwise_per_s       sums and products of small arrays, many in one kernel
     transcendentals_per_s   square roots, the fastest of those that count as such
@@ -32,6 +33,7 @@ from covector import numpy as cnp
 from covector import options
 from covector.core import dtypes
 from covector.errors import DeviceError
+from covector.lax import fori_loop
 from covector.programs.jit.inspection import ensure_compile_time_eval
 from covector.programs.jit.jit import jit
 from covector.programs.placement.device_put import device_put
@@ -40,13 +42,15 @@ from covector.runtime import client
 __all__ = ["MachineLimits", "machine_limits"]
 
 #: of what is measured: with another number, files of before are not read
-_VERSION = 1
+_VERSION = 2
 #: the dtypes of which products are measured
 _DTYPES = ("float32", "float64", "bfloat16")
 #: seconds for each of the measurements, and how long a run is long enough
-_BUDGET, _LONG = 0.2, 0.004
+_BUDGET, _LONG = 0.12, 0.004
 #: operations of one kernel on each element
 _CHAIN = 32
+#: elements of three arrays that a cache may hold: 200 kB, 3 MB and 25 MB of float32
+_CACHED = tuple([2**k for k in (14, 18, 21)])
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class MachineLimits:
     name         the processor, and how many of its cores are used
     flops_per_s  by the name of the dtype
     measured_on  the day, as 2026-11-23; or where the numbers are from
+    cached       numbers of bytes that caches hold, each with the bytes for each second
+                 where no more are touched
     """
 
     name: str
@@ -65,6 +71,12 @@ class MachineLimits:
     elementwise_per_s: float
     transcendentals_per_s: float
     measured_on: str
+    cached: tuple[tuple[int, float], ...] = ()
+
+    def bandwidth(self, size: float) -> float:
+        """The bytes for each second where so many are touched."""
+        rates = [rate for most, rate in self.cached if size <= most]
+        return max([self.bytes_per_s, *rates])
 
     def flops_in(self, dtype: str) -> float:
         """The FLOPs for each second in a dtype; of others, the most of all."""
@@ -122,7 +134,9 @@ def _larger(new: MachineLimits, old: MachineLimits) -> MachineLimits:
         dtype: max(rate, old.flops_per_s[dtype])
         for dtype, rate in new.flops_per_s.items()
     }
-    return replace(new, flops_per_s=by_dtype, **rates)
+    before = dict(old.cached)
+    cached = tuple([(n, max(rate, before.get(n, 0.0))) for n, rate in new.cached])
+    return replace(new, flops_per_s=by_dtype, cached=cached, **rates)
 
 
 def key_of(device: Any) -> str:
@@ -167,7 +181,7 @@ def measured(device: Any) -> MachineLimits:
     # Whatever is being traced: these run.
     with ensure_compile_time_eval(), options.override(enable_x64=True):
         flops = {d: _best_rate(_product(d), _doubled(512), device) for d in _DTYPES}
-        small = [2**k for k in (16, 18, 20)]
+        small = [2**k for k in (16, 20)]
         return MachineLimits(
             name=_name(device),
             platform=client.device_platform(device),
@@ -176,6 +190,7 @@ def measured(device: Any) -> MachineLimits:
             elementwise_per_s=_best_rate(_sums_and_products, small, device),
             transcendentals_per_s=_best_rate(_square_roots, small, device),
             measured_on=datetime.date.today().isoformat(),
+            cached=tuple([(12 * n, _best_rate(_triad, [n], device)) for n in _CACHED]),
         )
 
 
@@ -184,8 +199,14 @@ _Trial = Callable[[int], tuple[Callable[..., Any], list[Any], int]]
 
 
 def _triad(n: int) -> tuple[Callable[..., Any], list[Any], int]:
+    times = 4 if n > max(_CACHED) else _CHAIN
+
+    # In one program, so that no memory is new to the process.
+    def triads(b: Any, c: Any) -> Any:
+        return fori_loop(0, times, lambda _, x: b + 3 * x, c)
+
     arrays = [cnp.full(n, value, dtypes.float32) for value in (1, 2)]
-    return lambda b, c: b + 3 * c, arrays, 3 * 4 * n
+    return triads, arrays, times * 3 * 4 * n
 
 
 def _product(dtype: str) -> _Trial:
@@ -280,7 +301,9 @@ def _read(key: str) -> MachineLimits | None:
     """What a file says of this key; None where it is not as it must be."""
     try:
         found = json.loads(_path(key).read_text())
-        limits = MachineLimits(**found["limits"])
+        given = found["limits"]
+        cached = tuple([(size, rate) for size, rate in given["cached"]])
+        limits = MachineLimits(**(given | {"cached": cached}))
         return limits if found["key"] == key and _is_valid(limits) else None
     except (OSError, RuntimeError, ValueError, TypeError, KeyError, RecursionError):
         return None
@@ -292,8 +315,11 @@ def _is_valid(limits: MachineLimits) -> bool:
     if not isinstance(by_dtype, dict) or set(by_dtype) != set(_DTYPES):
         return False
     numbers = [getattr(limits, f.name) for f in fields(limits) if f.type is float]
+    numbers += [*by_dtype.values(), *[rate for _, rate in limits.cached]]
+    if [size for size, _ in limits.cached] != [12 * n for n in _CACHED]:
+        return False
     return all([isinstance(text, str) for text in texts]) and all(
-        [type(n) is float and 0 < n < math.inf for n in (*numbers, *by_dtype.values())]
+        [type(n) is float and 0 < n < math.inf for n in numbers]
     )
 
 

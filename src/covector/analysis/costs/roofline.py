@@ -96,9 +96,14 @@ def roofline(
 
 
 def _bound(part: Part, limits: MachineLimits) -> Bound:
-    moving, computing = part.bytes / limits.bytes_per_s, _computing(part, limits)
+    moving, computing = _moving(part.bytes, limits), _computing(part, limits)
     by = "compute" if computing > moving else "memory"
     return Bound(max(moving, computing), by, part.intensity)
+
+
+def _moving(size: float, limits: MachineLimits) -> float:
+    """The seconds that so many bytes take at least."""
+    return size / limits.bandwidth(size)
 
 
 def _computing(part: Part, limits: MachineLimits) -> float:
@@ -128,7 +133,7 @@ def _gain(part: Part, bound: Bound, limits: MachineLimits) -> tuple[float, str]:
         above = part.seconds - bound.seconds
         times = part.seconds / bound.seconds if bound.seconds else float("inf")
         return above, f"took {times:.3g} times its least time"
-    kept = (part.bytes - part.intermediate_bytes) / limits.bytes_per_s
+    kept = _moving(part.bytes - part.intermediate_bytes, limits)
     saved = bound.seconds - max(kept, _computing(part, limits))
     return saved, "its values go through memory, where nothing is fused"
 
