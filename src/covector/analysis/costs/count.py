@@ -185,12 +185,12 @@ class _Counted(NamedTuple):
 
 
 def _of_visit(visit: Visit) -> EquationCost:
-    once, known = _of_equation(visit.equation)
+    once, known = of_equation(visit.equation)
     devices = [_devices(e.op) for e in visit.around]
     return EquationCost(visit, reduce(Amount.times, devices, once), known)
 
 
-def _of_equation(e: Equation) -> _Counted:
+def of_equation(e: Equation) -> _Counted:
     """What an equation costs besides the programs that it carries."""
     types = tuple([a.type for a in e.inputs])
     outs = tuple([v.type for v in e.outputs])
@@ -229,7 +229,7 @@ def _total(jaxpr: Jaxpr) -> _Counted:
     """
     total, sure = Amount(), True
     for e in jaxpr.equations:
-        amount, known = _of_equation(e)
+        amount, known = of_equation(e)
         total, sure = total.plus(amount), sure and known
         branches = [Amount()]
         for region in e.op.regions:

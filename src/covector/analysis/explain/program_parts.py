@@ -3,12 +3,22 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from covector.analysis.costs.count import of_equation
 from covector.analysis.explain import data
 from covector.analysis.explain.build import BEFORE, Wiring
 from covector.analysis.passes.levels import critical_path, topological_levels
 from covector.analysis.passes.liveness import liveness
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.programs.higher_order.regions import Kind
+
+
+def _weight(e: Equation) -> float:
+    """What an equation costs on the critical path: one, and its operations on elements.
+
+    One function for all programs, since they remember their path for it.
+    """
+    amount = of_equation(e).amount
+    return 1 + amount.flops + amount.transcendentals
 
 
 class Order(NamedTuple):
@@ -31,7 +41,7 @@ def order(jaxpr: Jaxpr, wiring: Wiring, flops: Sequence[float]) -> Order:
     for program in _programs(jaxpr):
         of = topological_levels(program).of
         levels.update(zip(map(id, program.equations), of, strict=True))
-        chain = critical_path(program).equations
+        chain = critical_path(program, _weight).equations
         chains.update([id(program.equations[i]) for i in chain])
     critical: set[int] = set()
     for i, o in enumerate(wiring.operations):
