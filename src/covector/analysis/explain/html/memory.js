@@ -89,14 +89,14 @@ function memoryView(program) {
     ids.forEach((id, k) => {
       const value = program.values[id];
       const top = HEIGHT + k * BAR;
-      const [from, to] = [x(stepOf(curve, value.born)), x(stepOf(curve, value.dies))];
+      const [from, to] = [x(stepOf(curve, value.born)), x(stepOf(curve, heldUntil(program, value)))];
       const chosen = id === state.pinned;
       const text = `${inputOrMaker(program, value)} ${value.type}`;
       const bar = draw("g", { class: chosen ? "life chosen" : "life", onclick: () => selectValue(program, id, "memory") },
         draw("rect", { x: from, y: top + 2, width: Math.max(to - from, 3), height: BAR - 5, rx: 3 }),
         draw("text", { x: MARGIN.left + 4, y: top + 14, class: "on-bar" }, `${chosen ? "▶ " : ""}${shortened(text, Math.floor((width - MARGIN.left) / 7))}`),
         draw("text", { x: MARGIN.left - 8, y: top + 14, class: "tick end" }, bytes(value.bytes)),
-        draw("title", {}, `${text}, ${bytes(value.bytes)}, alive from ${value.born} to ${value.dies}`));
+        draw("title", {}, `${text}, ${bytes(value.bytes)}, alive from ${Math.max(value.born, 0)} to ${heldUntil(program, value)}`));
       svg.append(bar);
     });
   }
@@ -113,11 +113,19 @@ function stepOf(curve, position) {
   return low;
 }
 
+// Arguments are held by the caller to the end, unless they are donated: then they are
+// missing at a peak after their last use.
+function heldUntil(program, value) {
+  const { peak } = program.memory;
+  const donated = value.dies < peak.position && !peak.values.some((held) => held.value === value.id);
+  return value.argument === null || donated ? value.dies : program.equations.length;
+}
+
 // What is alive at a position, the largest first.
 function aliveAt(program, position, held) {
   const outermost = (value) => value.made_by === null ? value.argument !== null : program.equations[value.made_by].parent === null;
   const alive = program.values
-    .filter((value) => value.born <= position && position <= value.dies && outermost(value))
+    .filter((value) => value.born <= position && position <= heldUntil(program, value) && outermost(value))
     .sort((a, b) => b.bytes - a.bytes);
   const equation = program.equations[position];
   return [

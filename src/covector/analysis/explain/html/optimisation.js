@@ -23,12 +23,17 @@ function optimisationView(program) {
   }
   if (found.not_done.length) {
     holder.append(table("What was not done", [
-      { title: "What", cell: (item) => item.what, by: (item) => item.what },
+      { title: "What", cell: (item) => [item.what, item.others ? make("span", { class: "soft" }, ` and ${counted(item.others, "other")}`) : null], by: (item) => item.what },
       { title: "Line", cell: (item) => lineButton(program, item.line) },
       { title: "Why", cell: (item) => item.reason, by: (item) => item.reason },
-    ], found.not_done));
+    ], alike(found.not_done)));
   }
   if (found.fusions.length) holder.append(kernelTable(program, found.fusions));
+}
+
+// Things with one line and one reason as one, with the number of the others.
+function alike(items) {
+  return grouped(items, (item) => `${item.line} ${item.reason}`).map(([, members]) => ({ ...members[0], others: members.length - 1 }));
 }
 
 function step(number, text) {
@@ -37,7 +42,8 @@ function step(number, text) {
 
 function kernelTable(program, fusions) {
   const measured = fusions.some((fusion) => fusion.measured_s !== null);
-  return table("Kernels", [
+  const longest = [...fusions].sort((a, b) => compare(b.measured_s ?? b.lower_bound_s, a.measured_s ?? a.lower_bound_s));
+  return table("Kernels, the longest first", [
     { title: "Kernel", cell: (fusion) => make("span", {}, make("b", {}, fusion.name), make("span", { class: "soft" }, ` ${fusion.kind}`)), by: (fusion) => fusion.name },
     { title: "Operations", cell: (fusion) => make("span", { class: "soft" }, operationsText(fusion.operations)), by: (fusion) => fusion.operations.length },
     { title: "Lines", cell: (fusion) => lineButtons(program, fusion.lines) },
@@ -45,7 +51,7 @@ function kernelTable(program, fusions) {
     { title: "Bytes", cell: (fusion) => bytes(fusion.bytes), by: (fusion) => fusion.bytes, number: true },
     { title: "At least", cell: (fusion) => seconds(fusion.lower_bound_s), by: (fusion) => fusion.lower_bound_s, number: true },
     ...(measured ? [{ title: "Measured", cell: (fusion) => seconds(fusion.measured_s), by: (fusion) => fusion.measured_s, number: true }] : []),
-  ], fusions);
+  ], longest);
 }
 
 // ["add", "mul", "add"] → "add × 2, mul"

@@ -36,7 +36,7 @@ function readProgram(data, sources) {
   program.lines.forEach((line, id) => {
     line.id = id;
     line.inside = [];
-    line.home = homeOf(program.lines, line);
+    line.home = homeOf(line);
   });
   for (const line of program.lines) {
     if (line.parent !== null) program.lines[line.parent].inside.push(line.id);
@@ -49,11 +49,8 @@ function lineName(line) {
 }
 
 // The function of a line; of a comprehension, the one that it is written in.
-function homeOf(lines, line) {
-  if (!/^<(list|set|dict)comp>$|^<genexpr>$/.test(line.function)) return line.function || "without a line";
-  const around = lines.filter((other) => other.file === line.file && other.line <= line.line && !other.function.startsWith("<"));
-  const nearest = around.reduce((best, other) => (best === null || other.line > best.line ? other : best), null);
-  return nearest === null ? line.function : nearest.function;
+function homeOf(line) {
+  return line.function.replace(/\.<(listcomp|setcomp|dictcomp|genexpr)>/g, "") || "without a line";
 }
 
 // "transpose(a/b)" is a/b in reverse mode; without names it is "transpose()".
