@@ -117,10 +117,15 @@ function inputOrMaker(program, value) {
   return value.made_by === null ? inputName(program, value) : valueName(program, value);
 }
 
+// Operations by name and type.
+function kindsOf(program, ids) {
+  return grouped(ids, (id) => `${program.equations[id].operation} ${typeOf(program, program.equations[id])}`);
+}
+
 function equationList(program, title, ids) {
   if (!ids.length) return null;
-  return make("div", {}, make("h4", {}, title), chips(ids.map((id) => {
-    const e = program.equations[id];
-    return [`${e.operation} ${typeOf(program, e)}`, () => selectEquation(program, id, "panel")];
-  })));
+  return make("div", {}, make("h4", {}, title), chips(kindsOf(program, ids).map(([name, alike]) => [
+    alike.length > 1 ? `${name} × ${count(alike.length)}` : name,
+    () => selectEquation(program, alike[0], "panel"),
+  ])));
 }

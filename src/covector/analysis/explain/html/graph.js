@@ -1,16 +1,11 @@
 // The data flow: a graph that is moved, searched, opened, and asked for slices.
 
 const FITTING = 120;
-const SCALES = { least: 0.02, most: 2.5 };
-const FOUND = 30;
-const EDGE = 20;
 
 function graphView(program) {
   const state = { frame: null, depth: 0, toggled: new Map(), critical: false, hovered: null, slices: null };
-  const view = { x: 0, y: 0, scale: 1 };
   const trees = new Map();
   let scene = { nodes: [], edges: [], width: 0, height: 0 };
-  let byKey = new Map();
   let colors = themeColors();
   let waiting = false;
 
@@ -18,6 +13,7 @@ function graphView(program) {
     tabindex: "0", role: "application", class: "graph",
     "aria-label": "Graph of operations. Arrow keys go from node to node, Enter opens a group or a loop, Escape takes the selection back, plus and minus zoom.",
   });
+  const camera = makeCamera(canvas, () => scene, () => refresh());
   const tip = make("div", { class: "tip", hidden: true });
   const way = make("nav", { class: "way", "aria-label": "Programs around this one" });
   const panel = make("aside", { class: "panel", "aria-label": "Selected operation" });
@@ -39,7 +35,7 @@ function graphView(program) {
     state.toggled.clear();
     state.depth = fittingDepth(treeOf(frame), FITTING);
     rebuild();
-    home();
+    camera.home();
   }
 
   function rebuild() {
@@ -48,7 +44,6 @@ function graphView(program) {
     graph.nodes.forEach((node) => describe(program, node));
     Object.assign(graph, layOut(graph.nodes, graph.edges));
     scene = graph;
-    byKey = new Map(scene.nodes.map((node) => [node.key, node]));
     const cost = largest(scene.nodes, (node) => node.cost) || 1;
     for (const node of scene.nodes) node.share = node.cost / cost;
     const hidden = depthOf(tree) - state.depth;
@@ -63,7 +58,7 @@ function graphView(program) {
     state.depth = Math.min(Math.max(state.depth + by, 0), depthOf(treeOf(state.frame)));
     state.toggled.clear();
     rebuild();
-    centre(nodeWith(anchor?.equations[0]) ?? scene.nodes[0]);
+    camera.centre(nodeWith(anchor?.equations[0]) ?? scene.nodes[0]);
   }
 
   function toggle(node) {
@@ -71,7 +66,7 @@ function graphView(program) {
     if (node.children.length) {
       state.toggled.set(node.key, true);
       rebuild();
-      centre(nodeWith(node.equations[0]));
+      camera.centre(nodeWith(node.equations[0]));
     } else if (loop !== null) enter(loop);
   }
 
@@ -90,11 +85,12 @@ function graphView(program) {
     way.hidden = steps.length === 1;
   }
 
-  // Opens what hides an operation, and the loops around it.
-  function reach(id) {
-    const frame = program.equations[id].parent;
+  // The node of what is selected, in the program in which it is.
+  function reach(chosen) {
+    const [id] = chosen.equations;
+    const frame = id === undefined ? null : program.equations[id].parent;
     if (frame !== state.frame) enter(frame);
-    return nodeWith(id);
+    return id === undefined ? scene.nodes.find((node) => node.values.includes(chosen.values[0])) : nodeWith(id);
   }
 
   function nodeWith(id) {
@@ -103,52 +99,17 @@ function graphView(program) {
 
   // -- where it is seen ------------------------------------------------------------------
 
-  function home() {
-    const whole = Math.min(canvas.clientWidth / (scene.width + 40), canvas.clientHeight / (scene.height + 40));
-    view.scale = Math.min(1, Math.max(whole, 0.75));
-    const first = scene.nodes.reduce((above, node) => (above === null || node.y < above.y ? node : above), null);
-    centre(first, true);
-    if (scene.columns > 1) view.x = within(Infinity, canvas.clientWidth, scene.width * view.scale);
-    refresh();
-  }
-
-  function fitAll() {
-    const whole = Math.min(canvas.clientWidth / (scene.width + 40), canvas.clientHeight / (scene.height + 40));
-    view.scale = Math.min(1, Math.max(whole, SCALES.least));
-    view.x = (canvas.clientWidth - scene.width * view.scale) / 2;
-    view.y = (canvas.clientHeight - scene.height * view.scale) / 2;
-    refresh();
-  }
-
-  function centre(node, atTop = false) {
-    if (!node) return;
-    view.x = canvas.clientWidth / 2 - node.x * view.scale;
-    view.y = atTop ? 16 - (node.y - NODE.height) * view.scale : canvas.clientHeight / 2 - node.y * view.scale;
-    view.x = within(view.x, canvas.clientWidth, scene.width * view.scale);
-    view.y = within(view.y, canvas.clientHeight, scene.height * view.scale);
-    refresh();
-  }
-
-  function zoom(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
-    const scale = Math.min(Math.max(view.scale * factor, SCALES.least), SCALES.most);
-    view.x = x - ((x - view.x) * scale) / view.scale;
-    view.y = y - ((y - view.y) * scale) / view.scale;
-    view.scale = scale;
-    refresh();
-  }
-
   function middleNode() {
-    const y = (canvas.clientHeight / 2 - view.y) / view.scale;
-    const x = (canvas.clientWidth / 2 - view.x) / view.scale;
+    const { x, y } = camera.at(canvas.clientWidth / 2, canvas.clientHeight / 2);
     const far = (node) => Math.hypot(node.x - x, node.y - y);
     const groups = scene.nodes.filter((node) => node.equations.length);
     return groups.reduce((best, node) => (best === null || far(node) < far(best) ? node : best), null);
   }
 
   function nodeAt(x, y) {
-    const [graphX, graphY] = [(x - view.x) / view.scale, (y - view.y) / view.scale];
+    const place = camera.at(x, y);
     return scene.nodes.find((node) =>
-      Math.abs(node.x - graphX) <= NODE.width / 2 && Math.abs(node.y - graphY) <= NODE.height / 2) ?? null;
+      Math.abs(node.x - place.x) <= NODE.width / 2 && Math.abs(node.y - place.y) <= NODE.height / 2) ?? null;
   }
 
   // -- how it is shown -------------------------------------------------------------------
@@ -162,44 +123,14 @@ function graphView(program) {
       const [width, height] = [Math.round(canvas.clientWidth * density), Math.round(canvas.clientHeight * density)];
       if (canvas.width !== width) canvas.width = width;
       if (canvas.height !== height) canvas.height = height;
-      if (width && height) paint(canvas, scene, view, lights());
+      if (width && height) paint(canvas, scene, camera, lightsOf(scene, colors, state));
     });
   }
 
   function lightSlices() {
     const chosen = selection.current;
     state.slices = chosen === null ? null : slicesOf(program, chosen.equations, chosen.values);
-    const within = (set, ids) => ids.some((id) => set.has(id));
-    for (const node of scene.nodes) {
-      node.chosen = chosen !== null && (within(new Set(chosen.equations), node.equations) || within(new Set(chosen.values), node.values));
-      node.up = state.slices !== null && !node.chosen && (within(state.slices.up.equations, node.equations) || (node.kind === "input" && within(state.slices.up.values, node.values)));
-      node.down = state.slices !== null && !node.chosen && (within(state.slices.down.equations, node.equations) || (node.kind === "result" && within(state.slices.down.values, node.values)));
-    }
-  }
-
-  function lights() {
-    const critical = (node) => state.critical && node.critical;
-    return {
-      colors,
-      dim: state.slices !== null || state.critical,
-      node: (node) => {
-        const shown = { chosen: node.chosen, width: 1, dim: false };
-        if (node === state.hovered) Object.assign(shown, { color: colors.ink, width: 1.5 });
-        if (node.chosen) return { ...shown, color: colors.accent, width: 3 };
-        if (critical(node)) return { ...shown, color: colors.critical ?? colors.ink, width: 3, mark: "●" };
-        if (node.up) return { ...shown, color: colors.accent, width: 2, mark: "▲" };
-        if (node.down) return { ...shown, color: colors.other, width: 2, mark: "▼" };
-        return { ...shown, dim: state.slices !== null || state.critical };
-      },
-      edge: ({ from, to, across }) => {
-        const [a, b] = [scene.nodes[from], scene.nodes[to]];
-        const alpha = across ? 0.3 : 0.8;
-        if (critical(a) && critical(b)) return { color: colors.ink, alpha: 0.9, width: 2.5 };
-        if ((a.up || a.chosen) && (b.up || b.chosen)) return { color: colors.accent, alpha, width: 1.6 };
-        if ((a.down || a.chosen) && (b.down || b.chosen)) return { color: colors.other, alpha, width: 1.6 };
-        return null;
-      },
-    };
+    markNodes(scene.nodes, chosen, state.slices);
   }
 
   // -- what one does ---------------------------------------------------------------------
@@ -211,61 +142,26 @@ function graphView(program) {
   }
 
   function toolbar() {
-    const found = make("ul", { class: "found", role: "listbox", id: "found", hidden: true });
-    const search = make("input", {
-      type: "search", id: "search", placeholder: "operation, line or argument", role: "combobox", autocomplete: "off",
-      "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list",
-      oninput: () => showFound(search, found),
-      onkeydown: (event) => {
-        if (event.key === "Escape") closeFound(search, found);
-        if (event.key === "Enter") found.querySelector("button")?.click();
-        if (event.key === "ArrowDown") found.querySelector("button")?.focus();
-      },
-    });
     const critical = make("input", { type: "checkbox", id: "critical", onchange: () => {
       state.critical = critical.checked;
       refresh();
     } });
     return make("div", { class: "toolbar" },
-      make("div", { class: "search" }, make("label", {}, "Search ", search), found),
+      searchBox(program, () => canvas.focus({ preventScroll: true })),
       make("span", { class: "group" }, button("less detail", () => changeDepth(-1)), button("more detail", () => changeDepth(1)), detail),
       make("label", { class: "check" }, critical, " critical path"));
   }
 
-  function showFound(input, list) {
-    const text = input.value.trim().toLowerCase();
-    const hits = text ? searchProgram(program, text) : [];
-    list.replaceChildren(...hits.slice(0, FOUND).map((hit) => make("li", { role: "option" }, button(hit.title, () => {
-      closeFound(input, list);
-      hit.select();
-      canvas.focus({ preventScroll: true });
-    }), make("span", { class: "soft" }, hit.note))));
-    if (text && !hits.length) list.append(make("li", { class: "soft" }, "Nothing has this name."));
-    if (hits.length > FOUND) list.append(make("li", { class: "soft" }, `and ${count(hits.length - FOUND)} more`));
-    list.hidden = !text;
-    input.setAttribute("aria-expanded", String(Boolean(text)));
-    if (text) speak(counted(hits.length, "result"));
-  }
-
-  function closeFound(input, list) {
-    list.hidden = true;
-    input.setAttribute("aria-expanded", "false");
-  }
-
   function zoomButtons() {
     return make("div", { class: "zoom" },
-      button("+", () => zoom(1.4), { "aria-label": "zoom in" }),
-      button("−", () => zoom(1 / 1.4), { "aria-label": "zoom out" }),
-      button("all", fitAll, { "aria-label": "show all" }));
+      button("+", () => camera.zoom(1.4), { "aria-label": "zoom in" }),
+      button("−", () => camera.zoom(1 / 1.4), { "aria-label": "zoom out" }),
+      button("all", camera.fitAll, { "aria-label": "show all" }));
   }
 
   handlePointers(canvas, {
-    move: (dx, dy) => {
-      view.x += dx;
-      view.y += dy;
-      refresh();
-    },
-    zoom,
+    move: camera.move,
+    zoom: camera.zoom,
     click: (x, y) => choose(nodeAt(x, y)),
     open: (x, y) => {
       const node = nodeAt(x, y);
@@ -288,26 +184,30 @@ function graphView(program) {
 
   canvas.addEventListener("keydown", (event) => {
     const node = scene.nodes.find((n) => n.chosen) ?? null;
-    const action = { "+": () => zoom(1.4), "-": () => zoom(1 / 1.4), 0: fitAll, Escape: () => choose(null), Enter: () => node && toggle(node) }[event.key];
+    const action = {
+      "+": () => camera.zoom(1.4),
+      "-": () => camera.zoom(1 / 1.4),
+      0: camera.fitAll,
+      Escape: () => choose(null),
+      Enter: () => node && toggle(node),
+    }[event.key];
     if (action) action();
-    else if (event.key.startsWith("Arrow")) {
-      const next = neighbour(scene, node, event.key) ?? node ?? scene.nodes[0];
-      if (next) {
-        choose(next);
-        centre(next);
-      }
-    } else return;
+    else if (event.key.startsWith("Arrow")) step(node, event.key);
+    else return;
     event.preventDefault();
   });
 
+  function step(node, key) {
+    const next = neighbour(scene, node, key) ?? node ?? scene.nodes[0];
+    if (!next) return;
+    choose(next);
+    camera.centre(next);
+  }
+
   selection.watch((chosen, from) => {
-    if (chosen !== null && from !== "graph" && chosen.equations.length) {
-      const node = reach(chosen.equations[0]);
-      lightSlices();
-      centre(node);
-    } else if (chosen !== null && from !== "graph") centre(scene.nodes.find((n) => n.values.includes(chosen.values[0])));
+    if (chosen !== null && from !== "graph") camera.centre(reach(chosen));
     lightSlices();
-    showDetails(program, panel, chosen, state.slices, { open: toggle, enter, nodeOf: nodeWith });
+    showDetails(program, panel, chosen, state.slices, { open: toggle, enter });
     refresh();
   });
   onTheme(() => {
@@ -317,79 +217,4 @@ function graphView(program) {
   new ResizeObserver(refresh).observe(canvas);
   showDetails(program, panel, null, null, {});
   enter(null);
-}
-
-// Where the graph begins, so that no room is empty which the graph could fill.
-function within(start, room, size) {
-  if (size + 2 * EDGE < room) return (room - size) / 2;
-  return Math.min(Math.max(start, room - size - EDGE), EDGE);
-}
-
-function nameOfFrame(program, id) {
-  const equation = program.equations[id];
-  const line = program.lines[equation.line];
-  const steps = stepsOf(program, equation);
-  return `${equation.operation}${steps > 1 ? ` × ${count(steps)}` : ""} (${lineName(line)})`;
-}
-
-// The title of a node, what is below it, and what it costs.
-function describe(program, node) {
-  const equations = node.equations.map((id) => program.equations[id]);
-  const cost = equations.reduce((sum, e) => sum + e.estimated_share, 0);
-  node.cost = cost;
-  node.critical = equations.some((e) => e.critical);
-  if (node.kind === "operation") {
-    const [e] = equations;
-    node.title = e.inside.length ? `${e.operation} ▸` : e.operation;
-    node.note = typeOf(program, e);
-  } else if (node.kind === "input") {
-    const names = node.values.map((v) => inputName(program, program.values[v]));
-    node.title = names.length === 1 ? names[0] : counted(names.length, "input");
-    node.note = names.length === 1 ? program.values[node.values[0]].type : names.join(", ");
-  } else if (node.kind === "result") {
-    node.title = node.results.length === 1 ? node.results[0].path : counted(node.results.length, "result");
-    node.note = node.results.length === 1 ? program.values[node.values[0]].type : node.results.map((r) => r.path).join(", ");
-  } else {
-    const line = program.lines[equations[0].line];
-    node.title = node.kind === "line" && line.source ? line.source : node.label;
-    const where = node.kind === "line" ? lineName(line) : node.kind === "function" ? fileName(line.file) : null;
-    node.note = [counted(equations.length, "operation"), where].filter(Boolean).join(" · ");
-  }
-}
-
-function inputName(program, value) {
-  if (value.argument !== null) return value.argument;
-  const tie = (value.ties ?? [])[0];
-  return tie === undefined ? value.name : valueName(program, program.values[tie]);
-}
-
-// Operations, lines, scopes and arguments with a text.
-function searchProgram(program, text) {
-  const has = (...texts) => texts.some((t) => t && t.toLowerCase().includes(text));
-  const lines = program.lines.filter((line) => line.equations.length && has(line.source, line.function, line.scope, lineName(line)));
-  const values = program.values.filter((value) => value.argument !== null && has(value.argument));
-  const equations = program.equations.filter((e) => has(e.operation, e.parameters));
-  return [
-    ...values.map((value) => ({ title: value.argument, note: `argument ${value.type}`, select: () => selectValue(program, value.id, "search") })),
-    ...lines.map((line) => ({ title: line.source || lineName(line), note: [lineName(line), scopeName(line.scope)].filter(Boolean).join(" · "), select: () => selectLine(program, [line.id], "search") })),
-    ...equations.map((e) => ({ title: e.operation, note: `${typeOf(program, e)} · ${lineName(program.lines[e.line])}`, select: () => selectEquation(program, e.id, "search") })),
-  ];
-}
-
-// The next node in the direction of an arrow: along edges upwards and downwards.
-function neighbour(scene, node, key) {
-  if (node === null) return null;
-  const at = scene.nodes.indexOf(node);
-  if (key === "ArrowUp" || key === "ArrowDown") {
-    const [here, there] = key === "ArrowUp" ? ["to", "from"] : ["from", "to"];
-    const near = scene.edges.filter((edge) => edge[here] === at).map((edge) => scene.nodes[edge[there]]);
-    return closest(near, node);
-  }
-  const side = scene.nodes.filter((n) => n.layer === node.layer && (key === "ArrowLeft" ? n.x < node.x : n.x > node.x));
-  return closest(side, node);
-}
-
-function closest(nodes, to) {
-  const far = (node) => Math.hypot(node.x - to.x, node.y - to.y);
-  return nodes.reduce((best, node) => (best === null || far(node) < far(best) ? node : best), null);
 }

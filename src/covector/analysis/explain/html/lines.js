@@ -73,6 +73,7 @@ function linesView(program) {
   }, { class: "more" });
   openFirst();
   viewOf("lines").append(toolbar(), grid, more);
+  if (program.totals.measured_s !== null) viewOf("lines").append(make("p", { class: "note" }, "Time: estimated (full bars) and measured (striped bars)."));
   fill();
   selection.watch((chosen) => {
     if (chosen !== null && chosen.kind === "line") reveal(chosen.lines);
@@ -195,11 +196,17 @@ function linesView(program) {
     const folds = node.children.length > 0 && !state.flat && !state.text;
     const row = make("div", {
       role: "row", class: "row", tabindex: node.key === state.focus ? "0" : "-1",
-      "aria-level": depth + 1, "aria-selected": String(chosen),
+      "aria-level": depth + 1, "aria-selected": String(chosen), "aria-current": isNear(node) ? "true" : null,
       "aria-expanded": folds ? String(open.has(node.key)) : null,
       onclick: (event) => activate(node, event), onkeydown: (event) => press(event, node, folds),
     }, codeCell(node, depth, folds), COST_COLUMNS.map((column) => costCell(column, node)));
     return chosen ? [row, lineDetails(program, node)] : [row];
+  }
+
+  // Whether what is selected in another view is of this line.
+  function isNear(node) {
+    const chosen = selection.current;
+    return chosen !== null && chosen.kind !== "line" && node.kind !== "function" && chosen.equations.some((id) => node.ids.includes(program.equations[id].line));
   }
 
   function activate(node, event) {
@@ -268,7 +275,7 @@ function linesView(program) {
 // Below a chosen row: its operations, the kernels that they became, and where to look.
 function lineDetails(program, node) {
   const equations = node.ids.flatMap((id) => program.lines[id].equations).map((id) => program.equations[id]);
-  const kinds = grouped(equations.map((e) => e.id), (id) => `${program.equations[id].operation} ${typeOf(program, program.equations[id])}`);
+  const kinds = kindsOf(program, equations.map((e) => e.id));
   const shown = kinds.slice(0, 8).map(([name, ids]) => make("li", {},
     button(name, () => {
       selectEquation(program, ids[0], "lines");

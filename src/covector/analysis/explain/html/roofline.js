@@ -1,6 +1,7 @@
 // The roofline: kernels by intensity and speed, below what the machine can do at best.
 
 const ROOFLINE_HEIGHT = 340;
+const REACHED_BY_KEY = 20;
 
 function rooflineView(program) {
   const holder = viewOf("roofline");
@@ -43,7 +44,7 @@ function paintRoofline(svg, width, program, points, told) {
   const x = logarithmic(xs, [MARGIN.left, width - MARGIN.right]);
   const y = logarithmic(ys, [ROOFLINE_HEIGHT - MARGIN.bottom, MARGIN.top]);
   levelsAcross(svg, powersOfTen(...ys, 6), y, flops, width);
-  ticksBelow(svg, powersOfTen(...xs, width < 500 ? 4 : 8), x, (value) => (value < 0.01 ? value.toExponential(0) : String(value)), ROOFLINE_HEIGHT);
+  ticksBelow(svg, powersOfTen(...xs, width < 500 ? 4 : 8), x, (value) => (value < 1e-4 ? value.toExponential(0) : String(value)), ROOFLINE_HEIGHT);
   svg.append(
     draw("text", { x: width - MARGIN.right, y: ROOFLINE_HEIGHT - 3, class: "tick end" }, "FLOP per byte"),
     draw("text", { x: 4, y: 10, class: "tick" }, "FLOP/s"));
@@ -58,7 +59,11 @@ function paintRoofline(svg, width, program, points, told) {
   }
   const longest = Math.max(...points.map((p) => p.took));
   const sorted = [...points].sort((a, b) => b.took - a.took);
-  svg.append(...sorted.map((point) => kernelMark(program, point, x, y, 3.5 + 8 * Math.sqrt(point.took / longest), told)));
+  svg.append(...sorted.map((point, k) => {
+    const mark = kernelMark(program, point, x, y, 3.5 + 8 * Math.sqrt(point.took / longest), told);
+    if (k < REACHED_BY_KEY) mark.setAttribute("tabindex", "0");
+    return mark;
+  }));
 }
 
 // Names of limits that are too near to each other are one text.
@@ -84,7 +89,7 @@ function kernelMark(program, point, x, y, size, told) {
   const shape = point.bound === "memory"
     ? draw("circle", { cx, cy, r: size })
     : draw("path", { d: `M${cx} ${cy - size * 1.2}l${size * 1.2} ${size * 1.2}l${-size * 1.2} ${size * 1.2}l${-size * 1.2} ${-size * 1.2}z` });
-  return draw("g", { class: `kernel ${point.bound}`, tabindex: "0", onpointerenter: tell, onfocus: tell, onclick: tell }, shape, draw("title", {}, text));
+  return draw("g", { class: `kernel ${point.bound}`, onpointerenter: tell, onfocus: tell, onclick: tell }, shape, draw("title", {}, text));
 }
 
 function gainList(program, gains) {
