@@ -114,6 +114,12 @@ def test_a_bridge_grows_stiffer_with_the_same_material(run):
     assert np.mean((result.densities < 0.1) | (result.densities > 0.9)) > 0.35
 
 
+def test_checkpoints_make_the_mountain_of_memory_lower(run):
+    result = run("anatomy", depth=4, width=8, batch=64)
+    assert max(result.checkpointed) < 0.6 * max(result.held)
+    assert 2 * 4 * 2 < len(result.path) < len(result.places)
+
+
 # -- pages -----------------------------------------------------------------------------
 
 
