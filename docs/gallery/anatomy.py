@@ -142,4 +142,5 @@ if __name__ == "__main__":
 # - Draw a loss of yours: only `perceptron` changes.
 # - `critical_path(program, weight=...)` measures in what you like: FLOPs, or seconds.
 # - `dependence(program, inputs=[0])` says which equations see the first weight.
-# - Compare the peaks with what the compiled programs hold: `cv.memory.estimate`.
+# - Compare the peaks with what the compiled programs hold:
+#   `cv.jit(f).lower(x).compile().memory_analysis()`.
