@@ -9,6 +9,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import lax
 from covector.errors import ArgumentError
+from tests.meshes import mesh, named
 
 X = cnp.ones((4, 3))
 
@@ -47,7 +48,36 @@ def writes(ref):
     ref[...] = ref[...] * 2
 
 
+def mean_over_devices(x):
+    of_one = cv.shard_map(
+        lambda x: lax.psum(cnp.sum(x, 0), "x"),
+        mesh=mesh("8"),
+        in_specs=cv.P("x"),
+        out_specs=cv.P(),
+    )
+    return cnp.sum(of_one(x) ** 2)
+
+
+def sharded():
+    x = cv.device_put(cnp.ones((8, 3)), named("x", on="8"))
+    return cv.explain(cv.grad(mean_over_devices))(x)
+
+
+def in_64_bits():
+    with cv.enable_x64(True):
+        return cv.explain(cv.grad(lambda x: cnp.sum(x**2)))(cnp.ones(3, "float64"))
+
+
+def closure():
+    large = cnp.ones(5000)
+    step = cv.jit(lambda x, n: x + large * n, donate_argnums=0, static_argnums=1)
+    return cv.explain(step)(cnp.ones(5000), 2)
+
+
 PROGRAMS = {
+    "sharded": sharded,
+    "64 bits": in_64_bits,
+    "a closure, donated and static": closure,
     "gradient": lambda: cv.explain(cv.grad(loss))(PARAMS, X),
     "jitted": lambda: cv.explain(cv.jit(loss))(PARAMS, X),
     "traced": cv.explain(cv.jit(loss).trace(PARAMS, X)),
@@ -91,6 +121,60 @@ def test_data_is_json_and_every_number_in_it_is_of_something(name):
     assert sorted(in_lines) == list(range(counts["equations"]))
     flops = sum(line["flops"] for line in found["lines"])
     assert flops == sum(e["flops"] for e in found["equations"])
+
+
+@pytest.mark.parametrize("name", ["gradient", "loop", "branch", "sharded"])
+def test_shares_of_the_time_add_up_to_one(name):
+    found = PROGRAMS[name]()
+    shares = [line.estimated_share for line in found.lines]
+    assert min(shares) >= 0
+    assert sum(shares) == pytest.approx(1)
+    assert sum(e.estimated_share for e in found.equations) == pytest.approx(1)
+
+
+def test_arguments_and_results_have_paths():
+    found = cv.explain(cv.grad(loss))(PARAMS, X)
+    names = [v.argument for v in found.values if v.argument is not None]
+    assert names == ["params['layers'][0]", "params['layers'][1]", "x"]
+    assert [r.path for r in found.results] == [
+        "result['layers'][0]",
+        "result['layers'][1]",
+    ]
+    names = [v.argument for v in closure().values if v.argument is not None]
+    assert names == ["closed over 0", "x"]
+
+
+def test_lines_in_a_jitted_function_stand_below_its_call():
+    @cv.jit
+    def inner(x):
+        y = cnp.sin(x)
+        return y * 2
+
+    def outer(x):
+        x = inner(x)
+        return inner(x)
+
+    found = cv.explain(outer)(X)
+    parents = [None if n.parent is None else n.parent for n in found.lines]
+    assert parents == [None, 0, 0, None, 3, 3]
+    assert [n.kind for n in found.lines] == ["call", "line", "line"] * 2
+    assert {n.function for n in found.lines if n.parent is not None} == {"inner"}
+
+
+def test_communication_has_the_line_that_causes_it():
+    found = sharded()
+    (each,) = found.compilation.collectives
+    assert each.axes == ("x",)
+    assert "lax.psum" in found.lines[each.line].source
+
+
+def test_while_a_function_is_traced_nothing_is_explained():
+    def f(x):
+        cv.explain(cnp.sin)(x)
+        return x
+
+    with pytest.raises(ArgumentError, match="explain looks at a whole program, but"):
+        cv.jit(f)(1.0)
 
 
 def test_a_slice_has_what_an_output_needs_and_what_depends_on_an_input():
