@@ -115,7 +115,7 @@ class _Program:
 
 def _program(origin: Origin) -> _Program:
     jaxpr = origin.jaxpr
-    wiring = wire(jaxpr, origin.argument_names)
+    wiring = wire(jaxpr, origin.argument_names, origin.donated)
     tree = LineTree().add(wiring.operations)
     costs = cost(jaxpr).equations
     graph = order(jaxpr, wiring, [c.amount.flops for c in costs])

@@ -56,7 +56,9 @@ class Wiring(NamedTuple):
 
 
 class _Builder:
-    def __init__(self, jaxpr: Jaxpr, arguments: Sequence[str]) -> None:
+    def __init__(
+        self, jaxpr: Jaxpr, arguments: Sequence[str], donated: Sequence[int]
+    ) -> None:
         self.jaxpr = jaxpr
         self.operations: list[Operation] = []
         self.values: list[_Value] = []
@@ -69,6 +71,8 @@ class _Builder:
         self.ends: dict[int, int] = {}
         for v, argument in zip(jaxpr.inputs, arguments, strict=True):
             self.scopes[0][v] = self.new(_Value(v.type, BEFORE, argument))
+        #: arguments that stay alive, since the caller has them
+        self.kept = sorted(set(range(len(jaxpr.inputs))) - set(donated))
 
     def new(self, value: _Value) -> int:
         self.values.append(value)
@@ -178,7 +182,7 @@ class _Builder:
         self.tie()
         outer = self.scopes[0]
         found = [outer[a] if type(a) is Var else None for a in self.jaxpr.outputs]
-        for i in found:
+        for i in (*found, *self.kept):
             if i is not None:
                 self.values[i].dies = len(self.operations)
         values = list(map(self.value, range(len(self.values))))
@@ -199,6 +203,8 @@ class _Builder:
         )
 
 
-def wire(jaxpr: Jaxpr, arguments: Sequence[str]) -> Wiring:
-    """Number the equations and values of a program; ``arguments`` names its inputs."""
-    return _Builder(jaxpr, arguments).wiring()
+def wire(jaxpr: Jaxpr, arguments: Sequence[str], donated: Sequence[int] = ()) -> Wiring:
+    """Number the equations and values of a program; ``arguments`` names its inputs, of
+    which the ``donated`` ones are given up.
+    """
+    return _Builder(jaxpr, arguments, donated).wiring()

@@ -5,8 +5,9 @@ that name. So it is data that can be written to a file (``to_dict``), and no obj
 the program is kept alive. What is not known is None.
 
 The equations are in the order in which they run; one that carries programs stands
-before those inside. A *position* is the number of an equation; a value that an argument
-brings is born at position -1, and one that is a result dies at the number of equations.
+before those inside. A *position* is the number of an equation. A value that an argument
+brings is born at position -1. One that is a result, or an argument that is not donated,
+dies at the number of equations.
 """
 
 import functools
