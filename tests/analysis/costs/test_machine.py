@@ -110,9 +110,25 @@ def test_a_device_of_another_process_is_refused(monkeypatch):
 def test_what_is_measured_runs_and_takes_some_time():
     trials = [machine._triad, machine._sums_and_products, machine._square_roots]
     trials += [machine._product(dtype) for dtype in machine._DTYPES]
-    with options.override(enable_x64=True):
+    with machine._undisturbed():
         rates = [machine._best_rate(t, [8], cv.devices()[0]) for t in trials]
     assert all(rate > 0 for rate in rates)
+
+
+def test_measuring_minds_neither_options_nor_what_is_traced():
+    rates = []
+
+    @cv.jit
+    def traced(x):
+        with (
+            options.override(no_recompile="strict", disable_jit=True),
+            machine._undisturbed(),
+        ):
+            rates.append(machine._best_rate(machine._triad, [8], cv.devices()[0]))
+        return x
+
+    traced(1.0)
+    assert rates[0] > 0
 
 
 def test_the_folder_is_the_one_that_the_user_has_for_caches(tmp_path, monkeypatch):

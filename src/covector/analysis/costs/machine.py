@@ -24,7 +24,7 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ __all__ = ["MachineLimits", "machine_limits"]
 _VERSION = 2
 #: the dtypes of which products are measured
 _DTYPES = ("float32", "float64", "bfloat16")
-#: seconds for each of the measurements, and how long a run is long enough
+#: seconds for the runs of one program, and how long one is long enough
 _BUDGET, _LONG = 0.12, 0.004
 #: operations of one kernel on each element
 _CHAIN = 32
@@ -92,9 +92,9 @@ folder: Path | None = None
 def machine_limits(device: Any = None, *, measure: bool = False) -> MachineLimits:
     """The memory bandwidth and the FLOP rates of a device, as measured on this machine.
 
-    They are measured on the first call, which takes at most two seconds, and kept for
-    this process and, in the user's folder for caches, for others. What else runs on the
-    machine meanwhile makes them smaller.
+    They are measured on the first call, which takes at most two seconds (on a GPU, and
+    the time to compile for it), and kept for this process and, in the user's folder for
+    caches, for others. What else runs on the machine meanwhile makes them smaller.
 
     Args:
       device: default: the one that programs run on.
@@ -131,7 +131,7 @@ def _larger(new: MachineLimits, old: MachineLimits) -> MachineLimits:
         if f.type is float
     }
     by_dtype = {
-        dtype: max(rate, old.flops_per_s[dtype])
+        dtype: max(rate, old.flops_per_s.get(dtype, 0.0))
         for dtype, rate in new.flops_per_s.items()
     }
     before = dict(old.cached)
@@ -178,9 +178,11 @@ def _processor() -> str:
 
 def measured(device: Any) -> MachineLimits:
     """The limits of a device, measured now."""
-    # Whatever is being traced: these run.
-    with ensure_compile_time_eval(), options.override(enable_x64=True):
-        flops = {d: _best_rate(_product(d), _doubled(512), device) for d in _DTYPES}
+    with _undisturbed():
+        on_cpu = client.device_platform(device) == "cpu"
+        # On others programs take longer to compile, and small ones say nothing.
+        sizes = [512 << k for k in range(6)] if on_cpu else [4096, 8192]
+        flops = {d: _best_rate(_product(d), sizes, device) for d in _DTYPES}
         small = [2**k for k in (16, 20)]
         return MachineLimits(
             name=_name(device),
@@ -192,6 +194,17 @@ def measured(device: Any) -> MachineLimits:
             measured_on=datetime.date.today().isoformat(),
             cached=tuple([(12 * n, _best_rate(_triad, [n], device)) for n in _CACHED]),
         )
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Programs run here at once, compiled, whatever is being traced around, and
+    whichever options are in force.
+    """
+    defaults = {f.name: f.default for f in fields(options.Options)}
+    changes = defaults | {"enable_x64": True}
+    with ensure_compile_time_eval(), options.override(**changes):
+        yield
 
 
 #: what to run, on which arrays, and how much that is; of a size
@@ -237,35 +250,31 @@ def _square_roots(n: int) -> tuple[Callable[..., Any], list[Any], int]:
     return chain, [cnp.full(n, 0.5, dtypes.float32)], _CHAIN * n
 
 
-def _doubled(first: int) -> list[int]:
-    return [first << k for k in range(6)]
-
-
 def _best_rate(trial: _Trial, sizes: Iterable[int], device: Any) -> float:
     """How much is done in a second, at the size at which that is most.
 
-    Sizes grow until one run takes long enough, memory is short, or time is up.
+    Sizes grow until one run takes long enough, or memory is short.
     """
-    best, end = 0.0, time.perf_counter() + _BUDGET
+    best = 0.0
     for size in sizes:
         try:
             fun, arrays, amount = trial(size)
-            seconds = _seconds(fun, device_put(arrays, device), end)
+            seconds = _seconds(fun, device_put(arrays, device))
         except (DeviceError, MemoryError):
             if best:
                 break
             raise
         best = max(best, amount / seconds)
-        if seconds >= _LONG or time.perf_counter() > end:
+        if seconds >= _LONG:
             break
     return best
 
 
-def _seconds(fun: Callable[..., Any], arrays: Any, end: float) -> float:
+def _seconds(fun: Callable[..., Any], arrays: Any) -> float:
     """The least time that a compiled function takes, of up to ten runs."""
     compiled = jit(fun)
     compiled(*arrays).block_until_ready()
-    best = math.inf
+    best, end = math.inf, time.perf_counter() + _BUDGET
     for _ in range(10):
         start = time.perf_counter()
         compiled(*arrays).block_until_ready()
