@@ -33,10 +33,8 @@ class Window(NamedTuple):
 
     def num_meetings(self, length: int, window: int) -> int:
         """How often a tap meets an element, and neither a margin nor a gap."""
-        positions, end = (
-            self.num_positions(length, window),
-            dilated(length, self.lhs_dilation),
-        )
+        end = dilated(length, self.lhs_dilation)
+        positions = self.num_positions(length, window)
         period = self.lhs_dilation // math.gcd(self.stride, self.lhs_dilation)
         count = 0
         for tap in range(window):

@@ -67,3 +67,57 @@ def test_a_callback_tells_no_cost():
 def test_cost_of_a_function_says_how_its_program_is_made():
     with pytest.raises(errors.ArgumentError, match=r"make_jaxpr\(f\)\(\*args\)"):
         cost(np.sin)
+
+
+def test_an_operand_that_is_named_twice_is_read_once():
+    assert cost_of(lambda x: x * x, X).total.read == X.nbytes
+
+
+def test_an_update_is_written_in_place_and_a_slice_reads_what_it_takes():
+    part = cost_of(lambda x: x[1:3], X).total
+    assert (part.read, part.written) == (2 * 8 * 4, 2 * 8 * 4)
+    large = np.ones((1000, 8), np.float32)
+    update = cost_of(lambda x, i: x.at[i].set(1.0), large, 2)
+    assert update.total.bytes < large.nbytes / 10
+
+
+def test_functions_with_rules_of_users_count_what_they_run():
+    @cv.custom_jvp
+    def wave(x):
+        return cnp.sin(x)
+
+    wave.defjvp(lambda x, dx: (wave(*x), cnp.cos(x[0]) * dx[0]))
+    assert cost_of(wave, X).total.transcendentals == X.size
+
+
+def test_a_linear_map_that_is_a_function_is_staged_to_be_counted():
+    def divide(r, x):
+        return x / r
+
+    def f(x):
+        return cv.custom_derivatives.linear_call(divide, divide, x[0], x)
+
+    found = cost_of(f, X)
+    assert found.total.flops == X.size
+    assert found.known
+
+
+def test_what_each_device_runs_counts_for_all_of_them():
+    mesh = cv.make_mesh((4,), ("x",))
+    spec = cv.P("x")
+    one = cost_of(lambda x, w: cnp.sin(x @ w), X, W).total
+    f = cv.shard_map(
+        lambda x, w: cnp.sin(x @ w), mesh=mesh, in_specs=(spec, cv.P()), out_specs=spec
+    )
+    found = cost_of(f, X, W)
+    assert found.total[:2] == one[:2]
+    assert sum([line.amount.flops for line in found.lines]) == one.flops
+
+
+def test_cost_of_a_program_of_symbolic_sizes_is_refused():
+    shape = cv.export.symbolic_shape("n, 3")
+    program = cv.make_jaxpr(cnp.sin)(cv.ShapeDtypeStruct(shape, np.float32))
+    with pytest.raises(
+        errors.ArgumentError, match=r"known sizes, but sin takes f32\[n"
+    ):
+        cost(program)
