@@ -1,5 +1,7 @@
 """Convolutions beyond the laws: the ways of a CPU, narrow dtypes, words."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -105,8 +107,9 @@ def test_groups_of_batch_entries_as_groups_of_features(case):
     ("op", "left", "right", "way"),
     [
         (conv(), (1, 1, 256, 256), (1, 1, 3, 3), "_by_terms"),
-        (conv(), (8, 64, 28, 28), (64, 64, 3, 3), None),
-        (conv(), (8, 16, 28, 28), (16, 16, 1, 1), None),
+        (conv(), (8, 64, 28, 28), (64, 64, 3, 3), "_in_canonical_order"),
+        (conv(), (8, 16, 28, 28), (16, 16, 1, 1), "_in_canonical_order"),
+        (conv(NHWC), (8, 28, 28, 64), (3, 3, 64, 64), None),
         (conv(feature_group_count=64), (8, 64, 28, 28), (64, 1, 3, 3), "_by_terms"),
         (conv(feature_group_count=4), (8, 64, 28, 28), (64, 16, 3, 3), "_one_by_one"),
         (conv(feature_group_count=4), (1, 64, 4, 4), (64, 16, 3, 3), None),
@@ -251,3 +254,22 @@ def test_no_more_is_cut_off_than_there_is():
     assert refused(TypeMismatch, conv(padding=((-5, -4), (0, 0))), LEFT, RIGHT) == (
         WHO + "the padding (-5, -4) cuts off more than there is along axis 2 of lhs."
     )
+
+
+def test_convolutions_in_checkpoints_have_the_axes_that_a_cpu_is_quick_with():
+    """XLA reorders axes only outside of loops and of what is compiled separately."""
+
+    def layer(x):
+        return covector.lax.conv(x, kernel, (1, 1), "SAME")
+
+    def loss(x):
+        for _ in range(2):
+            x = covector.checkpoint(layer)(x)
+        return (x**2).sum()
+
+    kernel = np.ones((16, 16, 3, 3), np.float32)
+    x = covector.ShapeDtypeStruct((2, 16, 8, 8), "float32")
+    text = covector.jit(covector.grad(loss)).lower(x).as_text()
+    orders = re.findall(r"dim_numbers = (.*?), window", text)
+    assert len(orders) == 2
+    assert set(orders) == {"[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"}
