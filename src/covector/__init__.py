@@ -127,6 +127,7 @@ if TYPE_CHECKING:
     from covector.analysis.explain.explanation import explain
     from covector.analysis.gradients.check import check_gradients
     from covector.analysis.nans.explain_nan import explain_nan
+    from covector.analysis.profile.measure import profile
     from covector.analysis.rules import check_rule
     from covector.core.sharding.context_mesh import set_mesh
     from covector.core.sharding.make_mesh import make_mesh
@@ -209,6 +210,7 @@ _FUNCTIONS = {
     "new_ref": "ref",
     "pmap": "programs.spmd.pmap",
     "print_environment_info": "environment",
+    "profile": "analysis.profile.measure",
     "progress": "debug.progress",
     "pure_callback": "programs.callbacks.callback",
     "set_mesh": "core.sharding.context_mesh",
@@ -329,6 +331,7 @@ __all__ = [
     "process_count",
     "process_index",
     "process_indices",
+    "profile",
     "profiler",
     "progress",
     "pure_callback",

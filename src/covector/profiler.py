@@ -54,13 +54,19 @@ R = TypeVar("R")
 Folder = str | os.PathLike[str]
 
 
-class _Recording(NamedTuple):
-    """A session, and what to make of it when it is stopped."""
+class _Files(NamedTuple):
+    """What to make of a recording when it is stopped."""
 
-    session: profiling.ProfilerSession
     folder: Path
     perfetto_trace: bool
     perfetto_link: bool
+
+
+class _Recording(NamedTuple):
+    """A session, and what to make of it; None where its bytes are wanted."""
+
+    session: profiling.ProfilerSession
+    files: _Files | None
 
 
 class _State:
@@ -99,18 +105,41 @@ def start_trace(
     Raises:
       ProfilerError: a trace is being recorded already.
     """
+    also = create_perfetto_trace or create_perfetto_link
+    files = _Files(Path(log_dir), also, create_perfetto_link)
+    _begin("start_trace", files, profiler_options)
+
+
+def _begin(who: str, files: _Files | None, options: ProfileOptions | None) -> None:
     with _state.lock:
-        if _state.recording is not None:
+        now = _state.recording
+        if now is not None:
+            into = f" into {now.files.folder}" if now.files else ""
+            way_out = " Call stop_trace() before." if now.files else ""
             raise ProfilerError(
-                "start_trace was called while a trace is being recorded into "
-                f"{_state.recording.folder}; there can be one at a time. Call "
-                "stop_trace() before."
+                f"{who} was called while a trace is being recorded{into}; there can be "
+                f"one at a time.{way_out}"
             )
         client.client()  # devices that come later are not recorded
-        session = profiling.ProfilerSession(profiler_options or ProfileOptions())
-        also = create_perfetto_trace or create_perfetto_link
-        folder = Path(log_dir)
-        _state.recording = _Recording(session, folder, also, create_perfetto_link)
+        session = profiling.ProfilerSession(options or ProfileOptions())
+        _state.recording = _Recording(session, files)
+
+
+def record(who: str, run: Callable[[], Any], options: ProfileOptions) -> bytes:
+    """What host and devices do while ``run`` runs, as an XSpace.
+
+    Raises:
+      ProfilerError: a trace is being recorded already.
+    """
+    _begin(who, None, options)
+    try:
+        run()
+    finally:
+        with _state.lock:
+            recording, _state.recording = _state.recording, None
+            assert recording is not None, "stop_trace ends what start_trace began"
+            made = recording.session.stop()
+    return made
 
 
 def stop_trace() -> None:
@@ -121,17 +150,18 @@ def stop_trace() -> None:
     """
     with _state.lock:
         recording = _state.recording
-        if recording is None:
+        if recording is None or recording.files is None:
             raise ProfilerError("stop_trace was called, but no start_trace before.")
         _state.recording = None
         made = recording.session.stop()
-    recording.folder.mkdir(parents=True, exist_ok=True)
-    recording.session.export(made, str(recording.folder))
-    if recording.perfetto_trace:
-        latest = max(recording.folder.glob("plugins/profile/*"))
+    files = recording.files
+    files.folder.mkdir(parents=True, exist_ok=True)
+    recording.session.export(made, str(files.folder))
+    if files.perfetto_trace:
+        latest = max(files.folder.glob("plugins/profile/*"))
         file = latest / "perfetto_trace.json.gz"
-        _write_perfetto(ProfileData.from_serialized_xspace(made), file)
-        if recording.perfetto_link:
+        write_perfetto(ProfileData.from_serialized_xspace(made), file)
+        if files.perfetto_link:
             _serve_once(file)
 
 
@@ -172,8 +202,18 @@ def trace(
         stop_trace()
 
 
-def _write_perfetto(data: ProfileData, file: Path) -> None:
-    """The recorded events as JSON that ui.perfetto.dev and chrome://tracing read."""
+def write_perfetto(
+    data: ProfileData,
+    file: Path,
+    about: Callable[[dict[str, str]], dict[str, str]] = lambda shown: shown,
+    other: dict[str, Any] | None = None,
+) -> None:
+    """The recorded events as JSON that ui.perfetto.dev and chrome://tracing read,
+    compressed where the name ends in ``.gz``.
+
+    ``about`` may add to what is shown of an event; ``other`` is data that viewers pass
+    over.
+    """
     events: list[dict[str, Any]] = []
     for process, plane in enumerate(data.planes):
         events.append(_named("process_name", process, 0, plane.name))
@@ -187,12 +227,14 @@ def _write_perfetto(data: ProfileData, file: Path) -> None:
                     "name": event.name,
                     "ts": event.start_ns / 1e3,
                     "dur": event.duration_ns / 1e3,
-                    "args": {key: str(value) for key, value in event.stats if key},
+                    "args": about({k: str(value) for k, value in event.stats if k}),
                 }
                 for event in line.events
             ]
-    with gzip.open(file, "wt", encoding="utf-8") as out:
-        json.dump({"displayTimeUnit": "ns", "traceEvents": events}, out)
+    opened = gzip.open if file.suffix == ".gz" else open
+    with opened(file, "wt", encoding="utf-8") as out:
+        whole = {"displayTimeUnit": "ns", "traceEvents": events}
+        json.dump({**whole, **({"otherData": other} if other else {})}, out)
 
 
 def _named(kind: str, process: int, thread: int, name: str | None) -> dict[str, Any]:

@@ -129,6 +129,13 @@ def test_a_location_tells_operation_scope_function_and_line():
     assert str(hlo.location("sin", None)) == 'loc("sin")'
 
 
+def test_equal_code_of_two_files_has_two_locations():
+    for file in ("one.py", "other.py"):
+        space = {"user_line": user_line}
+        exec(compile("def fun():\n    return user_line()", file, "exec"), space)
+        assert f'"{file}":2' in str(hlo.location("sin", space["fun"](), file))
+
+
 def test_the_first_device_has_one_mesh_however_often_it_is_asked_for():
     with building():
         module = hlo.Module("test")

@@ -79,6 +79,19 @@ def test_what_an_operation_is_lowered_as_has_the_line_of_its_equation():
     assert set(re.findall(r'test_module\.py":(\d+)', text)) == {str(line)}
 
 
+def test_what_operations_share_has_the_lines_of_none():
+    def first(x):
+        return cnp.sin(x)
+
+    def second(x):
+        return cnp.sin(x)
+
+    for fun in (first, second):
+        text = cv.jit(fun).lower(np.ones(9, np.float32)).as_text(debug_info=True)
+        line = fun.__code__.co_firstlineno + 1
+        assert set(re.findall(r'test_module\.py":(\d+)', text)) == {str(line)}
+
+
 def test_an_operation_without_the_rule_is_named():
     class Strange(Primitive):
         name = "strange"

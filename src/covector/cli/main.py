@@ -5,7 +5,17 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from covector.cli import cache, demo, doctor, dropin, explain, help, launch, run
+from covector.cli import (
+    cache,
+    demo,
+    doctor,
+    dropin,
+    explain,
+    help,
+    launch,
+    run,
+    trace,
+)
 from covector.version import __version__
 
 COMMANDS = {
@@ -17,6 +27,7 @@ COMMANDS = {
     "help": help,
     "launch": launch,
     "run": run,
+    "trace": trace,
 }
 
 #: the status of a tool that wrote into a closed pipe: 128 and the number of SIGPIPE

@@ -31,6 +31,8 @@ _is_internal: dict[CodeType, bool] = {}
 _passed_over: set[str] = set()
 #: loops over equations, by their code, and what the line of an equation becomes there
 _loops: dict[CodeType, Callable[["Line"], "Line"]] = {}
+#: those in which the line of an equation without one is not that of who runs the loop
+_without_callers: set[CodeType] = set()
 
 
 def _path(around: str | None, name: str | None) -> str:
@@ -124,6 +126,8 @@ def user_line() -> Line | None:
             equation = running.equation
             if equation is not None and equation.line is not None:
                 return _loops[code](equation.line)
+            if code in _without_callers:
+                return None
         frame = frame.f_back
     return None
 
@@ -137,16 +141,19 @@ def user_level() -> int:
 
 
 def attributes_lines_of_equations(
-    becomes: Callable[[Line], Line] = lambda line: line,
+    becomes: Callable[[Line], Line] = lambda line: line, *, or_none: bool = False
 ) -> Any:
     """Decorator of a loop over equations: equations staged while one runs get
-    ``becomes`` of its source line.
+    ``becomes`` of its source line; where it has none, that of who runs the loop, or,
+    with ``or_none``, none.
 
     The loop sets ``running.equation``, and restores it in the end.
     """
 
     def decorated(fun: F) -> F:
         _loops[fun.__code__] = becomes
+        if or_none:
+            _without_callers.add(fun.__code__)
         return fun
 
     return decorated

@@ -210,9 +210,12 @@ def results(made: Any) -> list[HloValue]:
 
 
 @functools.lru_cache(65536)
-def location(name: str, line: Line | None) -> ir.Location:
+def location(name: str, line: Line | None, _: str = "") -> ir.Location:
     """The MLIR location of an operation: its name, in the scopes that the user named
     (``a/b/sin``), the user's function, file and line.
+
+    The last argument is the file, for the cache: code is equal to that of another file,
+    as of a cell of a notebook that was run again.
     """
     with _context:
         if line is None:

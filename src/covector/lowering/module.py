@@ -260,7 +260,7 @@ class Lowering:
 
     # -- programs ----------------------------------------------------------------------
 
-    @attributes_lines_of_equations()
+    @attributes_lines_of_equations(or_none=True)
     def inline(self, jaxpr: Jaxpr, operands: Sequence[HloValue]) -> list[HloValue]:
         """The equations of a program, written here; the values of its outputs.
 
@@ -276,7 +276,9 @@ class Lowering:
                     for a in equation.inputs
                 ]
                 self.equation = running.equation = equation
-                self.location = hlo.location(equation.op.name, equation.line)
+                line = equation.line
+                file = "" if line is None else line.code.co_filename
+                self.location = hlo.location(equation.op.name, line, file)
                 if equation.op.by_halves and any(
                     [dtypes.is_wide_key(v.type.dtype) for v in equation.outputs]
                 ):
@@ -379,12 +381,14 @@ class ModuleLowering:
         separate: bool | None,
     ) -> list[HloValue]:
         known = self._called(jaxpr)
+        line = lowering.equation.line
+        file = "" if line is None else line.file
         made = hlo.operation(
             "func.call",
             [hlo.tensor_type(t) for t in jaxpr.out_types],
             operands,
             {"callee": hlo.symbol(known[1])},
-            hlo.location(f"jit({known[1]})", lowering.equation.line),
+            hlo.location(f"jit({known[1]})", line, file),
             lowering.point,
         )
         if separate:

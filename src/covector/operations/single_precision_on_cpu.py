@@ -18,7 +18,7 @@ from covector import options
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.jaxpr import Jaxpr
+from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
@@ -46,7 +46,10 @@ _nearest = Round(RoundingMethod.TO_NEAREST_EVEN)
 @functools.lru_cache(256)
 def _program(fun: Callable[..., list[Value]], types: tuple[ArrayType, ...]) -> Jaxpr:
     with options.override(enable_x64=True):  # for the numbers of Python
-        return restage(fun, types, fun.__name__)
+        made = restage(fun, types, fun.__name__)
+    # Callers share it, so what is inside has the lines of its calls.
+    equations = [Equation(e.op, e.inputs, e.outputs, None) for e in made.equations]
+    return Jaxpr(made.inputs, equations, made.outputs, made.name)
 
 
 def call(

@@ -16,7 +16,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from jaxlib import _jax
+from jaxlib import _jax, xla_client
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from jaxlib.mlir.dialects import builtin  # noqa: F401  C++ would, at its first module
@@ -112,6 +112,13 @@ def bytecode(operation: Any) -> bytes:
 def hlo(module: ir.Module) -> Any:
     """A module as a computation of HLO, which XLA has not optimised yet."""
     return _jax.mlir.mlir_module_to_xla_computation(bytecode(module.operation))
+
+
+def hlo_text(message: bytes) -> str:
+    """The text of a module of HLO that is a protocol buffer, with its source lines."""
+    return xla_client.hlo.HloModule.from_serialized_hlo_module_proto(
+        message
+    ).to_string()
 
 
 def portable(module: ir.Module) -> bytes:

@@ -115,7 +115,7 @@ def _not_fused(module: Module) -> Iterator[NotFused]:
     found = kernels.find(module)
     names = {each.instruction.name for each in found}
     for instruction, computation, _, _ in found:
-        users = list(_users(computation, instruction))
+        users = list(kernels.users(computation, instruction))
         for user in users:
             if user.name not in names and user.opcode not in kernels.CONTAINERS:
                 continue
@@ -126,23 +126,6 @@ def _not_fused(module: Module) -> Iterator[NotFused]:
                 instruction.shape.bytes,
                 _reason(module, computation, edge),
             )
-
-
-def _users(computation: Computation, instruction: Instruction) -> Iterator[Instruction]:
-    """Who uses a result, in whatever form, each once; and the computation's result."""
-    seen, waiting = set[str](), [instruction]
-    while waiting:
-        value = waiting.pop(0)
-        if value.is_root and value is not instruction:
-            yield value
-        for user in computation.users[value.name]:
-            if user.name in seen:
-                continue
-            seen.add(user.name)
-            if user.opcode in ("bitcast", "get-tuple-element", "tuple"):
-                waiting.append(user)
-            else:
-                yield user
 
 
 _BOUNDARIES = {

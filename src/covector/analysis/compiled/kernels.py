@@ -149,14 +149,12 @@ def _kernel(module: Module, found: Found) -> Kernel:
     flops, transcendentals = work.arithmetic(module, computation, instruction)
     reads, writes = work.traffic(module, computation, instruction)
     inside = list(parts(module, instruction))
-    origins = _origins([*inside, instruction])
-    inherited = not origins
     return Kernel(
         instruction.name,
         kind_of(module, instruction),
         tuple([i.opcode for i in inside]),
-        origins or _nearby(computation, instruction),
-        inherited,
+        origins(module, computation, instruction),
+        not _origins([*inside, instruction]),
         str(instruction.shape),
         instruction.target,
         times,
@@ -186,6 +184,14 @@ def _parts(module: Module, instruction: Instruction) -> Iterator[Instruction]:
                 yield from parts(module, inner)
 
 
+def origins(
+    module: Module, computation: Computation, instruction: Instruction
+) -> tuple[Origin, ...]:
+    """The origins of the operations in a kernel; those nearby where XLA kept none."""
+    found = _origins([*parts(module, instruction), instruction])
+    return found or _nearby(computation, instruction)
+
+
 def _origins(instructions: list[Instruction]) -> tuple[Origin, ...]:
     found = [i.origin for i in instructions if i.origin is not None]
     return tuple(dict.fromkeys(found))
@@ -202,8 +208,8 @@ def _nearby(computation: Computation, instruction: Instruction) -> tuple[Origin,
         while level:
             level = [n for i in level for n in step(i) if n.name not in seen]
             seen.update([i.name for i in level])
-            if origins := _origins(level):
-                return origins
+            if found := _origins(level):
+                return found
     return ()
 
 
@@ -226,3 +232,20 @@ def kind_of(module: Module, instruction: Instruction) -> Kind:
             return "callback"
         return "library" if target.startswith(_LIBRARIES) else "custom call"
     return "library" if opcode in _OF_LIBRARIES else "operation"
+
+
+def users(computation: Computation, instruction: Instruction) -> Iterator[Instruction]:
+    """Who uses a result, in whatever form, each once; and the computation's result."""
+    seen, waiting = set[str](), [instruction]
+    while waiting:
+        value = waiting.pop(0)
+        if value.is_root and value is not instruction:
+            yield value
+        for user in computation.users[value.name]:
+            if user.name in seen:
+                continue
+            seen.add(user.name)
+            if user.opcode in ("bitcast", "get-tuple-element", "tuple"):
+                waiting.append(user)
+            else:
+                yield user

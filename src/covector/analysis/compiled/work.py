@@ -8,7 +8,7 @@ counts as the slice.
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from covector.analysis.compiled.hlo import (
@@ -165,6 +165,32 @@ def _added(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 def _numbers(text: str) -> list[int]:
     return list(map(int, _NUMBER.findall(text)))
+
+
+# -- parts of a kernel -----------------------------------------------------------------
+
+#: how many multiplications a function such as sine takes, roughly
+_COST_OF_FUNCTION = 10
+#: how many bytes are moved in the time of one
+_BYTES_PER_OPERATION = 8
+_FREE = opcodes("parameter constant tuple get-tuple-element bitcast broadcast iota")
+
+
+def weights(
+    module: Module, computation: Computation, instruction: Instruction, times: int = 1
+) -> Iterator[tuple[Instruction, float]]:
+    """The instructions of a kernel, and roughly how much of its work each does."""
+    opcode = instruction.opcode
+    if opcode in ("fusion", "call", "while", "conditional", "async-start"):
+        steps = (instruction.trip_count or 1) if opcode == "while" else 1
+        for inside in module.called(instruction):
+            for inner in inside.instructions.values():
+                yield from weights(module, inside, inner, times * steps)
+    elif opcode not in _FREE:
+        flops, functions = arithmetic(module, computation, instruction)
+        computed = flops + _COST_OF_FUNCTION * functions
+        moved = sum(_traffic(instruction, computation.operands(instruction)))
+        yield instruction, times * (computed or moved / _BYTES_PER_OPERATION)
 
 
 # -- bytes -----------------------------------------------------------------------------

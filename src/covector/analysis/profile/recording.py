@@ -1,0 +1,130 @@
+"""Recordings of the profiler as data: which kernels ran when, and what they are.
+
+An XSpace holds planes (the host, each GPU) of lines (threads, streams) of events. An
+event of a kernel names its instruction and program; on the CPU, the event is how long
+it took to start the kernel, and one named ``end: …`` tells when other threads were done
+with it. The programs that ran are there as modules of HLO, so lines of the source are
+known for each instruction.
+"""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from covector.analysis.compiled import hlo
+from covector.runtime import modules
+from covector.runtime.profiling import ProfileData
+from covector.runtime.protocol_buffers import fields
+
+#: the name of the events around the runs that ``profile`` measures
+RUN = "covector.profile"
+
+
+class KernelEvent(NamedTuple):
+    """One run of a kernel, from ``start`` to ``end`` in nanoseconds."""
+
+    program: str
+    kernel: str
+    start: float
+    end: float
+
+
+class Recording(NamedTuple):
+    """The kernels that ran, the runs of a profile, and the programs by name."""
+
+    events: list[KernelEvent]
+    runs: list[tuple[float, float]]
+    modules: dict[str, hlo.Module]
+
+
+def read(xspace: bytes) -> Recording:
+    """The kernels in an XSpace, and their programs.
+
+    Raises:
+      ValueError: it is none.
+    """
+    known = {name: functools.cache(text) for name, text in _modules(xspace)}
+    events: list[KernelEvent] = []
+    runs: list[tuple[float, float]] = []
+    for plane in ProfileData.from_serialized_xspace(xspace).planes:
+        found = [
+            _Found(e.name, e.start_ns, e.duration_ns, dict(e.stats))
+            for line in plane.lines
+            if line.name not in _DERIVED
+            for e in line.events
+        ]
+        runs += [(e.start, e.start + e.duration) for e in found if e.name == RUN]
+        events += _kernels(found)
+    ran = {event.program for event in events}
+    return Recording(
+        events, sorted(runs), {n: hlo.parse(known[n]()) for n in ran if n in known}
+    )
+
+
+#: lines that repeat what streams say
+_DERIVED = frozenset({"Steps", "XLA Modules", "XLA Ops", "XLA TraceMe", "Source code"})
+
+
+class _Found(NamedTuple):
+    name: str
+    start: float
+    duration: float
+    stats: dict[Any, Any]
+
+
+def _kernels(found: Sequence[_Found]) -> Iterator[KernelEvent]:
+    """The kernels among the events of a plane, with the time when they were done."""
+    ends = {
+        event.stats["_c"]: event.start + event.duration
+        for event in found
+        if event.name.startswith("end: ") and "_c" in event.stats
+    }
+    for event in found:
+        stats = event.stats
+        if "hlo_op" in stats:
+            end = event.start + event.duration
+            end = max(end, ends.get(stats.get("_p"), end))
+            program = program_name(stats.get("hlo_module", ""), stats.get("program_id"))
+            yield KernelEvent(program, str(stats["hlo_op"]), event.start, end)
+
+
+def program_name(module: str, number: Any) -> str:
+    """The name of a program with its number, by which a recording knows it."""
+    return module if number in (None, "") else f"{module}({number})"
+
+
+def bare_name(program: str) -> str:
+    """The name of a program without its number."""
+    return re.sub(r"\(\d+\)$", "", program)
+
+
+# -- programs --------------------------------------------------------------------------
+
+# The numbers of fields: XSpace.planes, XPlane.name, XPlane.event_metadata, the value of
+# an entry, XEventMetadata.name and .stats, XStat.bytes_value, HloProto.hlo_module.
+_PLANES, _NAME, _METADATA, _VALUE, _STATS, _BYTES, _MODULE = 1, 2, 4, 2, 5, 6, 1
+
+
+def _modules(xspace: bytes) -> Iterator[tuple[str, Any]]:
+    """The names of the programs in an XSpace, and functions that give their text."""
+    for plane in _messages(memoryview(xspace), _PLANES):
+        if _text(plane, _NAME) != "/host:metadata":
+            continue
+        for entry in _messages(plane, _METADATA):
+            for metadata in _messages(entry, _VALUE):
+                for stat in _messages(metadata, _STATS):
+                    for program in _messages(stat, _BYTES):
+                        for module in _messages(program, _MODULE):
+                            text = functools.partial(modules.hlo_text, bytes(module))
+                            yield _text(metadata, _NAME), text
+
+
+def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
+    for key, value in fields(message):
+        if key == number and isinstance(value, memoryview):
+            yield value
+
+
+def _text(message: memoryview, number: int) -> str:
+    return next((bytes(m).decode() for m in _messages(message, number)), "")
