@@ -42,6 +42,7 @@ function graphView(program) {
     const tree = treeOf(state.frame);
     const graph = shownGraph(program, state.frame, groupsShown(tree, state.depth, state.toggled));
     graph.nodes.forEach((node) => describe(program, node));
+    markPath(graph, program.graph.critical_path);
     Object.assign(graph, layOut(graph.nodes, graph.edges));
     scene = graph;
     const cost = largest(scene.nodes, (node) => node.cost) || 1;

@@ -178,7 +178,7 @@ function resultsBy(program, frame, at) {
   const all = frame === null
     ? program.results ?? []
     : program.equations[frame].outputs.flatMap((out) =>
-      (program.values[out].ties ?? []).map((value) => ({ path: program.values[out].name, value })));
+      (program.values[out].ties ?? []).map((value) => ({ path: `result ${program.values[out].name}`, value })));
   const groups = new Map();
   for (const result of all) {
     const from = result.value === null ? undefined : at.get(program.values[result.value].made_by);

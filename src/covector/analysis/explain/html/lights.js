@@ -16,7 +16,7 @@ function markNodes(nodes, chosen, slices) {
 // How nodes and edges are drawn; edges that are not emphasised have null.
 function lightsOf(scene, colors, { critical, hovered, slices }) {
   const dim = slices !== null || critical;
-  const isCritical = (node) => critical && node.critical;
+  const isCritical = (n) => critical && n.critical;
   const node = (n) => {
     const shown = n === hovered ? { color: colors.ink, width: 1.5 } : { width: 1 };
     if (n.chosen) return { ...shown, chosen: true, color: colors.accent, width: 3 };
@@ -25,10 +25,10 @@ function lightsOf(scene, colors, { critical, hovered, slices }) {
     if (n.down) return { ...shown, color: colors.other, width: 2, mark: "▼" };
     return { ...shown, dim };
   };
-  const edge = ({ from, to, across }) => {
+  const edge = ({ from, to, across, critical: isOnPath }) => {
     const [a, b] = [scene.nodes[from], scene.nodes[to]];
     const alpha = across ? 0.3 : 0.8;
-    if (isCritical(a) && isCritical(b)) return { color: colors.ink, alpha, width: 2.5 };
+    if (critical && isOnPath) return { color: colors.ink, alpha, width: 2.5 };
     if ((a.up || a.chosen) && (b.up || b.chosen)) return { color: colors.accent, alpha, width: 1.6 };
     if ((a.down || a.chosen) && (b.down || b.chosen)) return { color: colors.other, alpha, width: 1.6 };
     return null;

@@ -91,7 +91,8 @@ function memoryView(program) {
       const top = HEIGHT + k * BAR;
       const [from, to] = [x(stepOf(curve, value.born)), x(stepOf(curve, heldUntil(program, value)))];
       const chosen = id === state.pinned;
-      const text = `${inputOrMaker(program, value)} ${value.type}`;
+      const line = lineOfValue(program, value);
+      const text = `${inputOrMaker(program, value)} ${value.type}${line ? ` · ${lineName(line)}` : ""}`;
       const bar = draw("g", { class: chosen ? "life chosen" : "life", onclick: () => selectValue(program, id, "memory") },
         draw("rect", { x: from, y: top + 2, width: Math.max(to - from, 3), height: BAR - 5, rx: 3 }),
         draw("text", { x: MARGIN.left + 4, y: top + 14, class: "on-bar" }, `${chosen ? "▶ " : ""}${shortened(text, Math.floor((width - MARGIN.left) / 7))}`),

@@ -32,10 +32,19 @@ function describe(program, node) {
   }
 }
 
+// Sets on each edge whether the critical path goes along it.
+function markPath({ nodes, edges }, path) {
+  const at = new Map(nodes.flatMap((node, k) => node.equations.map((id) => [id, k])));
+  const steps = new Set(path.slice(1).map((id, k) => `${at.get(path[k])} ${at.get(id)}`));
+  for (const edge of edges) edge.critical = steps.has(`${edge.from} ${edge.to}`);
+}
+
 function inputName(program, value) {
   if (value.argument !== null) return value.argument;
-  const tie = (value.ties ?? [])[0];
-  return tie === undefined ? value.name : valueName(program, program.values[tie]);
+  const outside = (value.ties ?? []).map((id) => program.values[id]).find((tied) =>
+    tied.made_by === null || !program.equations[tied.made_by].around.includes(value.born));
+  if (outside) return valueName(program, outside);
+  return value.ties?.length ? "previous step" : value.name;
 }
 
 // The next node in the direction of an arrow: along edges upwards and downwards.

@@ -45,7 +45,7 @@ function readProgram(data, sources) {
 }
 
 function lineName(line) {
-  return `${fileName(line.file)}:${line.line}`;
+  return line.file ? `${fileName(line.file)}:${line.line}` : "without a line";
 }
 
 // The function of a line; of a comprehension, the one that it is written in.
