@@ -82,8 +82,9 @@ def test_arrow_keys_go_along_edges_and_enter_opens_a_loop(small):
     small.press("Enter")
     assert "scan × 3 (model.py:4)" in small.text("#flow .way")
     small.press("Escape")
-    assert small.text("#flow .panel h3") == "The whole program"
+    assert small.text("#flow .panel h3") == "Inside scan × 3 (model.py:4)"
     small.click("#flow .way button")
+    assert small.text("#flow .panel h3") == "The whole program"
     assert small.run("document.querySelector('#flow .way').hidden")
 
 

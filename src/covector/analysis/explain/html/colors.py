@@ -8,7 +8,6 @@ _CLASSES = (
     (Keyword, "keyword"),
     (Operator.Word, "keyword"),
     (Name.Function, "name"),
-    (Name.Decorator, "name"),
     (String, "string"),
     (Number, "number"),
     (Comment, "comment"),

@@ -3,7 +3,7 @@
 const LISTED = 12;
 
 function showDetails(program, panel, chosen, slices, does) {
-  if (chosen === null) panel.replaceChildren(...overview(program));
+  if (chosen === null) panel.replaceChildren(...overview(program, does.frame));
   else if (chosen.kind === "equation") panel.replaceChildren(...ofEquation(program, chosen.key, does), ...ofSlices(program, slices));
   else panel.replaceChildren(...ofGroup(program, chosen, does), ...ofSlices(program, slices));
   if (chosen !== null) {
@@ -12,30 +12,41 @@ function showDetails(program, panel, chosen, slices, does) {
   }
 }
 
-function overview(program) {
-  const { levels, width, critical_path: path, critical_path_flops: cost } = program.graph;
-  const depth = Array.isArray(levels) ? levels.length : levels;
+// What is shown when nothing is selected: the program in the graph.
+function overview(program, frame) {
+  const ids = operationsIn(program, frame);
+  const levels = levelCounts(program, ids);
+  const path = criticalPath(program, frame);
   return [
-    make("h3", {}, "The whole program"),
+    make("h3", {}, frame === null ? "The whole program" : `Inside ${nameOfFrame(program, frame)}`),
     facts([
-      ["operations", count(program.equations.length)],
-      ["levels", count(depth)],
-      ["width: at once, at most", count(width)],
+      ["operations", frame === null ? count(program.equations.length) : count(ids.length)],
+      ["levels", count(levels.length)],
+      ["width: at once, at most", count(largest(levels, (n) => n))],
       ["critical path", counted(path.length, "operation")],
-      ["its FLOPs", flops(cost)],
+      ["its FLOPs", flops(path.reduce((sum, id) => sum + program.equations[id].flops, 0))],
     ]),
-    Array.isArray(levels) && levels.length > 1 ? levelPicture(levels) : null,
+    levels.length > 1 ? levelPicture(levels) : null,
     make("p", { class: "soft" }, "Levels are the steps in which the program could run if everything that is ready ran at once."),
   ].filter(Boolean);
+}
+
+function levelCounts(program, ids) {
+  const counts = [];
+  for (const id of ids) {
+    const { level } = program.equations[id];
+    counts[level] = (counts[level] ?? 0) + 1;
+  }
+  return Array.from(counts, (n) => n ?? 0);
 }
 
 // How many operations there are at each level.
 function levelPicture(levels) {
   const [width, height] = [260, 56];
-  const most = Math.sqrt(Math.max(...levels));
+  const most = Math.sqrt(largest(levels, (n) => n));
   const step = width / levels.length;
   const path = levels.map((n, k) => `L${(k * step).toFixed(1)} ${(height - (height * Math.sqrt(n)) / most).toFixed(1)}h${step.toFixed(2)}`).join("");
-  return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "levels", role: "img", "aria-label": `operations at each of ${levels.length} levels, at most ${most}` },
+  return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "levels", role: "img", "aria-label": `operations at each of ${levels.length} levels, at most ${largest(levels, (n) => n)}` },
     draw("path", { d: `M0 ${height}${path}V${height}Z`, class: "area" }));
 }
 

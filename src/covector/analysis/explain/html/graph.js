@@ -38,11 +38,18 @@ function graphView(program) {
     camera.home();
   }
 
+  // A program that is one call of another is shown by that.
+  function outermost(frame = null) {
+    const [first, ...others] = operationsIn(program, frame);
+    const isCall = first !== undefined && !others.length && program.equations[first].inside.length > 0;
+    return isCall ? outermost(first) : frame;
+  }
+
   function rebuild() {
     const tree = treeOf(state.frame);
     const graph = shownGraph(program, state.frame, groupsShown(tree, state.depth, state.toggled));
     graph.nodes.forEach((node) => describe(program, node));
-    markPath(graph, program.graph.critical_path);
+    markPath(graph, criticalPath(program, state.frame));
     Object.assign(graph, layOut(graph.nodes, graph.edges));
     scene = graph;
     const cost = largest(scene.nodes, (node) => node.cost) || 1;
@@ -51,7 +58,12 @@ function graphView(program) {
     detail.textContent = `${counted(scene.nodes.length, "node")}${hidden > 0 ? "" : ", all operations"}`;
     showWay();
     lightSlices();
+    tellDetails();
     refresh();
+  }
+
+  function tellDetails() {
+    showDetails(program, panel, selection.current, state.slices, { open: toggle, enter, frame: state.frame });
   }
 
   function changeDepth(by) {
@@ -208,7 +220,7 @@ function graphView(program) {
   selection.watch((chosen, from) => {
     if (chosen !== null && from !== "graph") camera.centre(reach(chosen));
     lightSlices();
-    showDetails(program, panel, chosen, state.slices, { open: toggle, enter });
+    tellDetails();
     refresh();
   });
   onTheme(() => {
@@ -216,6 +228,5 @@ function graphView(program) {
     refresh();
   });
   new ResizeObserver(refresh).observe(canvas);
-  showDetails(program, panel, null, null, {});
-  enter(null);
+  enter(outermost());
 }

@@ -66,19 +66,19 @@ function memoryView(program) {
   }
 
   function paintMemory(svg, width) {
-    const x = linear([0, Math.max(curve.length - 1, 1)], [MARGIN.left, width - MARGIN.right]);
+    const x = linear([0, curve.length], [MARGIN.left, width - MARGIN.right]);
     const y = linear([0, peak.bytes || 1], [HEIGHT - MARGIN.bottom, MARGIN.top + 12]);
     levelsAcross(svg, roundSteps(peak.bytes, 4), y, bytes, width);
-    const steps = curve.map(([, held], k) => `${k ? "V" : "L"}${y(held).toFixed(1)}H${x(Math.min(k + 0.5, curve.length - 1)).toFixed(1)}`.replace("L", `L${MARGIN.left} `)).join("");
+    const steps = curve.map(([, held], k) => `V${y(held).toFixed(1)}H${x(k + 1).toFixed(1)}`).join("");
     svg.append(draw("path", { class: "area", d: `M${MARGIN.left} ${y(0)}${steps}V${y(0)}Z` }));
     const top = stepOf(curve, peak.position);
     svg.append(
-      draw("circle", { cx: x(top), cy: y(peak.bytes), r: 5, class: "peak" }),
-      draw("text", { x: Math.min(x(top) + 9, width - 110), y: MARGIN.top + 6, class: "strong" }, `peak ${bytes(peak.bytes)}`));
-    svg.append(draw("line", { x1: x(state.at), x2: x(state.at), y1: MARGIN.top, y2: height() - 6, class: "cursor" }));
-    ticksBelow(svg, roundSteps(curve.length - 1, width < 500 ? 3 : 6).map(Math.round), x, (k) => `${count(curve[Math.min(k, curve.length - 1)][0])}`, HEIGHT);
+      draw("circle", { cx: x(top + 0.5), cy: y(peak.bytes), r: 5, class: "peak" }),
+      draw("text", peakText(x(top + 0.5), width), `peak ${bytes(peak.bytes)}`));
+    svg.append(draw("line", { x1: x(state.at + 0.5), x2: x(state.at + 0.5), y1: MARGIN.top, y2: height() - 6, class: "cursor" }));
+    ticksBelow(svg, roundSteps(curve.length - 1, width < 500 ? 3 : 6).filter(Number.isInteger), (k) => x(k + 0.5), (k) => count(curve[k][0]), HEIGHT);
     paintLives(svg, x, width);
-    const pointed = (event) => look(Math.round(x.back(event.clientX - svg.getBoundingClientRect().left)));
+    const pointed = (event) => look(Math.floor(x.back(event.clientX - svg.getBoundingClientRect().left)));
     svg.onpointermove = pointed;
     svg.onpointerdown = pointed;
   }
@@ -89,7 +89,7 @@ function memoryView(program) {
     ids.forEach((id, k) => {
       const value = program.values[id];
       const top = HEIGHT + k * BAR;
-      const [from, to] = [x(stepOf(curve, value.born)), x(stepOf(curve, heldUntil(program, value)))];
+      const [from, to] = [x(stepOf(curve, value.born)), x(stepOf(curve, value.dies) + 1)];
       const chosen = id === state.pinned;
       const line = lineOfValue(program, value);
       const text = `${inputOrMaker(program, value)} ${value.type}${line ? ` · ${lineName(line)}` : ""}`;
@@ -97,10 +97,16 @@ function memoryView(program) {
         draw("rect", { x: from, y: top + 2, width: Math.max(to - from, 3), height: BAR - 5, rx: 3 }),
         draw("text", { x: MARGIN.left + 4, y: top + 14, class: "on-bar" }, `${chosen ? "▶ " : ""}${shortened(text, Math.floor((width - MARGIN.left) / 7))}`),
         draw("text", { x: MARGIN.left - 8, y: top + 14, class: "tick end" }, bytes(value.bytes)),
-        draw("title", {}, `${text}, ${bytes(value.bytes)}, alive from ${Math.max(value.born, 0)} to ${heldUntil(program, value)}`));
+        draw("title", {}, `${text}, ${bytes(value.bytes)}, alive from ${Math.max(value.born, 0)} to ${value.dies}`));
       svg.append(bar);
     });
   }
+}
+
+// Beside the peak, on the side where there is room.
+function peakText(x, width) {
+  const atLeft = x > width - 130;
+  return { x: atLeft ? x - 9 : x + 9, y: MARGIN.top + 6, class: atLeft ? "strong end" : "strong" };
 }
 
 // The last step of the curve that is not after a position.
@@ -114,19 +120,11 @@ function stepOf(curve, position) {
   return low;
 }
 
-// Arguments are held by the caller to the end, unless they are donated: then they are
-// missing at a peak after their last use.
-function heldUntil(program, value) {
-  const { peak } = program.memory;
-  const donated = value.dies < peak.position && !peak.values.some((held) => held.value === value.id);
-  return value.argument === null || donated ? value.dies : program.equations.length;
-}
-
 // What is alive at a position, the largest first.
 function aliveAt(program, position, held) {
   const outermost = (value) => value.made_by === null ? value.argument !== null : program.equations[value.made_by].parent === null;
   const alive = program.values
-    .filter((value) => value.born <= position && position <= heldUntil(program, value) && outermost(value))
+    .filter((value) => value.born <= position && position <= value.dies && outermost(value))
     .sort((a, b) => b.bytes - a.bytes);
   const equation = program.equations[position];
   return [

@@ -32,6 +32,12 @@ function describe(program, node) {
   }
 }
 
+// The operations of a program that are on its critical path, in their order.
+function criticalPath(program, frame) {
+  const path = operationsIn(program, frame).filter((id) => program.equations[id].critical);
+  return path.sort((a, b) => program.equations[a].level - program.equations[b].level);
+}
+
 // Sets on each edge whether the critical path goes along it.
 function markPath({ nodes, edges }, path) {
   const at = new Map(nodes.flatMap((node, k) => node.equations.map((id) => [id, k])));
