@@ -8,6 +8,12 @@ True
 """
 
 from covector import namespaces
+from covector.analysis.memory.estimates import (
+    ArgumentNeed,
+    LineNeed,
+    MemoryEstimate,
+    estimate,
+)
 from covector.analysis.memory.held import Group, HeldArray
 from covector.analysis.memory.report import MemoryReport, report
 from covector.analysis.memory.snapshots import Change, Difference, Snapshot, snapshot
@@ -23,18 +29,22 @@ from covector.errors import OutOfMemory
 from covector.programs.placement.transfer import live_arrays
 
 __all__ = [
+    "ArgumentNeed",
     "Change",
     "DeviceMemory",
     "Difference",
     "Group",
     "HeldArray",
+    "LineNeed",
     "LineUse",
+    "MemoryEstimate",
     "MemoryReport",
     "OutOfMemory",
     "ProcessMemory",
     "Snapshot",
     "Statistics",
     "Tracking",
+    "estimate",
     "live_arrays",
     "record_lines",
     "report",

@@ -172,6 +172,12 @@ class Executable:
         """The program as XLA optimised it, in HLO."""
         return self._loaded.get_hlo_text()
 
+    def hlo_proto(self) -> bytes:
+        """The same as a protocol buffer, ``HloModuleProto``, which numbers what plans
+        of memory refer to.
+        """
+        return self._loaded.hlo_modules()[0].as_serialized_hlo_module_proto()
+
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimates: ``flops``, ``bytes accessed``, and more."""
         return self._loaded.cost_analysis()

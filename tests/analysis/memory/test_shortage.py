@@ -63,6 +63,7 @@ def test_it_says_what_the_program_needs_the_first_time_and_when_warm():
         text = message(outer, x)
         assert text.count(needs) == 1
         assert "jit of <lambda> (test_shortage.py:" in text
+        assert "Most of that is for\n  17.6 TB  " in text
     assert "the operation dot_general needs" in message(cnp.outer, x, x)
 
 

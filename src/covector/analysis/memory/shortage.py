@@ -4,17 +4,21 @@ Memory is short while this runs: it makes a list of live arrays and little else.
 runtime imports it when it needs it (``runtime/memory.py: bind_description``).
 """
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from covector.analysis.compiled.hlo import parse
+from covector.analysis.compiled.programs import lines_of
+from covector.analysis.memory.estimates import UNKNOWN, by_line
 from covector.analysis.memory.held import HeldArray, held_by, line_name
 from covector.core.sizes import show_bytes
 from covector.errors import how_many
 from covector.programs.jit.memory_limit import in_words
 from covector.programs.placement.transfer import known_arrays
 
-#: arrays that a message names
-_NAMED = 8
+#: arrays, and lines of a program, that a message names
+_NAMED, _LINES = 8, 4
 _WAYS_OUT = (
     "Ways out: donate arguments that results replace (jit(f, donate_argnums=...)); "
     "compute again instead of keeping (checkpoint(f), grad(f, memory=...)); run a "
@@ -34,7 +38,21 @@ def _of_program(program: Any) -> Iterator[str]:
     use, who = program.executable.memory_use(), program.lowered.who
     if who.startswith("eager_"):
         who = f"the operation {who.removeprefix('eager_')}"
-    yield (f"{who} needs {show_bytes(use.peak)} on each device: {in_words(use)}.")
+    yield f"{who} needs {show_bytes(use.peak)} on each device: {in_words(use)}."
+    with contextlib.suppress(Exception):  # the rest is of use without them
+        yield from _lines_of(program)
+
+
+def _lines_of(program: Any) -> list[str]:
+    """The lines for which it needs most, where its executable knows them: equal
+    programs share one, which may have been compiled for other lines.
+    """
+    module = parse(program.executable.as_text())
+    if not {o.place for o in module.origins} <= lines_of(program.lowered.jaxpr):
+        return []
+    found = [x for x in by_line(module, program.executable) if x.name != UNKNOWN]
+    rows = [f"  {show_bytes(x.bytes)}  {x.name}" for x in found[:_LINES]]
+    return ["Most of that is for", *rows] if rows else []
 
 
 def _of_arrays() -> Iterator[str]:

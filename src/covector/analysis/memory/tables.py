@@ -24,13 +24,16 @@ class Table(NamedTuple):
     numbers: int = 1
 
 
+def shown_file(file: str) -> str:
+    """The path of a file; of one in the working folder, from there."""
+    return file.removeprefix(os.getcwd() + os.sep)
+
+
 def shown_line(line: Line | None) -> str:
-    """``train.py:40 (step)``; files in the working folder by their path there."""
+    """``train.py:40 (step)``."""
     if line is None:
         return _UNKNOWN
-    file, here = line.file, os.getcwd() + os.sep
-    name = file.removeprefix(here)
-    return str(line).replace(file, name, 1)
+    return str(line).replace(line.file, shown_file(line.file), 1)
 
 
 class Tabular:
