@@ -6,6 +6,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import extend
+from covector.analysis import cost
 from covector.errors import MissingRule
 
 
@@ -63,3 +64,18 @@ def test_a_rule_that_a_class_does_not_have_is_named():
         cv.vmap(Half())(x)
     with pytest.raises(MissingRule, match="half has no `lower` rule"):
         cv.jit(Half())(x)
+
+
+def test_an_operation_tells_what_it_costs_or_is_named_as_uncounted():
+    class Untold(extend.Primitive):
+        def type_rule(self, x):
+            return [x]
+
+    class Told(Untold):
+        def work(self, types, outs):
+            return extend.Work(flops=3 * outs[0].size)
+
+    x = cnp.ones(4)
+    untold, told = [cost(cv.make_jaxpr(op())(x)) for op in (Untold, Told)]
+    assert (untold.uncounted, untold.known) == (("untold",), False)
+    assert (told.uncounted, told.known, told.total.flops) == ((), True, 12)
