@@ -16,6 +16,7 @@ if typing.TYPE_CHECKING:
     from covector.analysis.costs.count import *
     from covector.analysis.costs.machine import *
     from covector.analysis.costs.roofline import *
+    from covector.analysis.explain.explanation import *
     from covector.analysis.passes.dependence import *
     from covector.analysis.passes.elimination import *
     from covector.analysis.passes.folding import *
@@ -33,6 +34,7 @@ else:
         "costs.count",
         "costs.machine",
         "costs.roofline",
+        "explain.explanation",
         "passes.dependence",
         "passes.elimination",
         "passes.folding",

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from covector.analysis.compiled.programs import Function
 from covector.analysis.explain.assemble import assemble
 from covector.analysis.explain.data import Data, plain
 from covector.analysis.explain.html import render
@@ -18,6 +19,8 @@ from covector.core.flat import who_of
 from covector.core.source import wraps
 from covector.errors import MissingLibrary
 from covector.programs.jit.stages import Compiled, Lowered, Traced
+
+__all__ = ["Explanation"]
 
 #: how a notebook shows the page
 _FRAME = "width: 100%; height: 40rem; border: 0"
@@ -94,7 +97,7 @@ class Explanation(Data):
         return Explanation(origin=self.origin, part=left, **made)
 
 
-def explain(fun: Any) -> Callable[..., Explanation]:
+def explain(fun: Function) -> Callable[..., Explanation]:
     """A function that explains what ``fun`` does with its arguments.
 
     Args:
