@@ -38,7 +38,7 @@ def assemble(origin: Origin, measured: Measured | None = None) -> dict[str, Any]
     limits = machine_limits(device)
     weights = alone(program.equations, program.dtypes, limits)
     attribution = Attribution(
-        program.lines, program.equations, origin.plan.kernels, weights
+        program.lines, program.equations, origin.kernel_parts, weights
     )
     found = compiled_parts(origin.plan, attribution, limits, measured)
     kernels = attribution.kernel_of_each(len(program.equations))

@@ -2,17 +2,19 @@
 
 A kernel names the operations in it with their source lines. Where a line has several
 of one name (an unrolled loop of layers), any of them may be meant: the kernels that
-name them are dealt out in order, and their time is divided among all. Within a kernel,
-operations have parts of its time by what each would take alone.
+name them are dealt out in order, and their time is divided among all, by what each
+would take alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from covector.analysis.compiled.hlo import Origin
-from covector.analysis.compiled.kernels import Kernel
 from covector.analysis.explain.data import ProgramEquation, ProgramLine
 from covector.analysis.explain.tables import BACKWARD
+
+#: seconds of an operation that takes none, so that it has a part of what is left over
+_LEAST = 1e-12
 
 
 class Place(NamedTuple):
@@ -43,6 +45,7 @@ class Attribution:
     """The operations of a program by what kernels say of them.
 
     Args:
+      parts: for each kernel the part of its work that each of its operations has.
       weights: of each equation, the time that it would take alone.
     """
 
@@ -50,7 +53,7 @@ class Attribution:
         self,
         lines: Sequence[ProgramLine],
         equations: Sequence[ProgramEquation],
-        kernels: Sequence[Kernel],
+        parts: Sequence[Mapping[Origin, float]],
         weights: Sequence[float],
     ) -> None:
         self.weights = weights
@@ -66,21 +69,27 @@ class Attribution:
             if key not in self.equations:
                 self.keys.setdefault(key.place, []).append(key)
             self.equations.setdefault(key, []).append(i)
-        #: for each kernel the keys of what is in it, and the kernels of each key
-        self.inside = [self._found(kernel.origins) for kernel in kernels]
-        self.kernels: dict[Key, list[int]] = {}
-        for k, keys in enumerate(self.inside):
-            for key in keys:
-                self.kernels.setdefault(key, []).append(k)
+        #: the weight of each key
+        self.of_key = {
+            key: sum([weights[i] for i in members]) or len(members) * _LEAST
+            for key, members in self.equations.items()
+        }
+        #: for each kernel the part of its work that each key has
+        self.parts = list(map(self._by_key, parts))
 
-    def _found(self, origins: Iterable[Origin]) -> list[Key]:
-        """The keys of these origins; of a line, where it has no such operation."""
-        wanted = dict.fromkeys(map(_key_of, origins))
-        known = [key for key in wanted if key in self.equations]
-        if known:
-            return known
-        places = dict.fromkeys([self._nearest(key.place) for key in wanted])
-        return [key for place in places for key in self.keys.get(place, ())]
+    def _by_key(self, parts: Mapping[Origin, float]) -> dict[Key, float]:
+        """The parts of keys; of a line, where it has no operation of that name."""
+        found: dict[Key, float] = {}
+        for origin, part in parts.items():
+            key = _key_of(origin)
+            keys = [key] if key in self.equations else self._at(key.place)
+            total = sum([self.of_key[k] for k in keys])
+            for k in keys:
+                found[k] = found.get(k, 0) + part * self.of_key[k] / total
+        return found
+
+    def _at(self, place: Place) -> list[Key]:
+        return self.keys.get(self._nearest(place), [])
 
     def _nearest(self, place: Place) -> Place:
         """The line itself, or the same one of the other pass."""
@@ -106,28 +115,27 @@ class Attribution:
 
     def kernel_of_each(self, count: int) -> list[int | None]:
         """For each equation the kernel that it is a part of."""
+        kernels: dict[Key, list[int]] = {}
+        for k, parts in enumerate(self.parts):
+            for key in parts:
+                kernels.setdefault(key, []).append(k)
         found: list[int | None] = [None] * count
-        for key, kernels in self.kernels.items():
-            members = self.equations[key]
-            for n, i in enumerate(members):
-                found[i] = kernels[n * len(kernels) // len(members)]
+        for key, members in kernels.items():
+            equations = self.equations[key]
+            for n, i in enumerate(equations):
+                found[i] = members[n * len(members) // len(equations)]
         return found
 
     def shares(self, seconds: Sequence[float]) -> list[float]:
         """The share of each equation, for the time of each kernel; together 1."""
-        weight = {
-            key: sum([self.weights[i] for i in members]) or len(members) * 1e-12
-            for key, members in self.equations.items()
-        }
-        of_key = dict.fromkeys(self.equations, 0.0)
-        for keys, time in zip(self.inside, seconds, strict=True):
-            parts = [weight[key] / len(self.kernels[key]) for key in keys]
-            for key, part in zip(keys, parts, strict=True):
-                of_key[key] += time * part / sum(parts)
-        total = sum(of_key.values())
+        taken = dict.fromkeys(self.equations, 0.0)
+        for parts, time in zip(self.parts, seconds, strict=True):
+            for key, part in parts.items():
+                taken[key] += time * part
+        total = sum(taken.values())
         shares = [0.0] * len(self.weights)
         for key, members in self.equations.items():
             for i in members if total else ():
-                own = self.weights[i] or 1e-12
-                shares[i] = of_key[key] / total * own / weight[key]
+                own = self.weights[i] or _LEAST
+                shares[i] = taken[key] / total * own / self.of_key[key]
         return shares

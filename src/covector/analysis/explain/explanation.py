@@ -1,7 +1,7 @@
 """``explain(f)(*args)``: what a program does, by the lines of the user's code."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -11,6 +11,7 @@ from covector.analysis.compiled.programs import Function
 from covector.analysis.explain.assemble import assemble
 from covector.analysis.explain.data import Data, plain
 from covector.analysis.explain.html import render
+from covector.analysis.explain.measuring import measure
 from covector.analysis.explain.origin import Origin, find_origin
 from covector.analysis.explain.slicing import chosen_equations, restrict
 from covector.analysis.explain.tables import MOST_LINES, tables
@@ -89,12 +90,32 @@ class Explanation(Data):
         Raises:
           ArgumentError: there is no such leaf.
         """
-        wanted = chosen_equations(self.origin, output, input)
+        wanted = set(chosen_equations(self.origin, output, input))
         part = range(len(self.equations)) if self.part is None else self.part
-        new = {old: i for i, old in enumerate(part)}
-        made, kept = restrict(self, [new[i] for i in wanted if i in new])
-        left = tuple([part[i] for i in kept])
-        return Explanation(origin=self.origin, part=left, **made)
+        return self._restricted([i for i, old in enumerate(part) if old in wanted])
+
+    def _restricted(self, equations: Sequence[int]) -> "Explanation":
+        made, kept = restrict(self, equations)
+        part = kept if self.part is None else [self.part[i] for i in kept]
+        return Explanation(origin=self.origin, part=tuple(part), **made)
+
+    def run(self, repeats: int | None = None) -> "Explanation":
+        """Run the program on the arguments that it was explained for, and measure it.
+
+        Args:
+          repeats: how often; by default for half a second, and at least three times.
+
+        Returns:
+          The explanation with what was measured: the time of a run, of each kernel,
+          and the share of each line.
+
+        Raises:
+          ArgumentError: it was explained for types, or for what ``jit(f).trace``,
+            ``lower`` and ``compile`` give, so there are no values to run on.
+        """
+        fields = assemble(self.origin, measure(self.origin, repeats))
+        whole = Explanation(origin=self.origin, **fields)
+        return whole if self.part is None else whole._restricted(self.part)
 
 
 def explain(fun: Function) -> Callable[..., Explanation]:

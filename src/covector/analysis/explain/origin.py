@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from covector import tree
+from covector.analysis.compiled import kernels
 from covector.analysis.compiled.compilation import reason
 from covector.analysis.compiled.fusion_plan import FusionPlan, plan_of
 from covector.analysis.compiled.hlo import Module
+from covector.analysis.compiled.hlo import Origin as Line
 from covector.analysis.compiled.programs import Subject, compiled
+from covector.analysis.profile.attribution import shares_of_lines
 from covector.core.flat import path_in_call, with_fixed
 from covector.core.jaxpr import Jaxpr
 from covector.core.trace import current
@@ -42,6 +45,14 @@ class Origin:
     def plan(self) -> FusionPlan:
         """The kernels of the compiled program."""
         return plan_of(self.module)
+
+    @functools.cached_property
+    def kernel_parts(self) -> list[dict[Line, float]]:
+        """For each kernel the part of its work that each of its operations has."""
+        return [
+            shares_of_lines(self.module, found.computation, found.instruction)
+            for found in kernels.find(self.module)
+        ]
 
     @property
     def traced(self) -> Traced:
