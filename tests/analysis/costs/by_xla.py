@@ -13,6 +13,6 @@ def by_xla(program: Jaxpr, platform: str = "gpu") -> tuple[int, int]:
     """
     device = client.cpu_device()
     lowered = LoweredProgram(program, "f", device, platform=platform)
-    module = lowered.hlo().get_hlo_module()
+    module = lowered.hlo().as_hlo_module()
     found = _jax.hlo_module_cost_analysis(device.client, module)
     return int(found.get("flops", 0)), int(found.get("transcendentals", 0))

@@ -55,6 +55,12 @@ def test_lines_add_up_what_their_equations_cost():
     assert sine.amount.transcendentals == 4 * 3
 
 
+def test_a_cost_is_shown_in_one_line():
+    found = repr(cost_of(lambda x: lax.cond(x[0, 0] > 0, cnp.sin, cnp.cos, x), X))
+    assert found.startswith("Cost(5 equations, Amount(flops=")
+    assert found.endswith(", not known for sure)")
+
+
 def test_a_callback_tells_no_cost():
     def f(x):
         return cv.pure_callback(np.sin, x, x)

@@ -17,7 +17,7 @@ from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.primitive import Primitive, Work
 from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
-from covector.errors import ArgumentError
+from covector.errors import ArgumentError, how_many
 from covector.programs.higher_order.regions import Kind
 from covector.programs.spmd.shard_map import ShardMap
 
@@ -104,6 +104,11 @@ class Cost(NamedTuple):
     total: Amount
     known: bool
     uncounted: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        sure = "known" if self.known else "not known for sure"
+        count = len(self.equations)
+        return f"Cost({how_many(count, 'equation')}, {self.total}, {sure})"
 
     @property
     def lines(self) -> tuple[LineCost, ...]:

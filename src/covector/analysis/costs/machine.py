@@ -23,6 +23,7 @@ import os
 import platform
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -87,6 +88,8 @@ class MachineLimits:
 #: folder for caches
 known: dict[str, MachineLimits] = {}
 folder: Path | None = None
+#: threads that measure at the same time would be half as fast
+_one_at_a_time = threading.RLock()
 
 
 def machine_limits(device: Any = None, *, measure: bool = False) -> MachineLimits:
@@ -114,13 +117,14 @@ def machine_limits(device: Any = None, *, measure: bool = False) -> MachineLimit
             f"process {device.process_index}: call it there."
         )
     key = key_of(device)
-    found = known.get(key) or _read(key)
-    if measure or found is None:
-        new = measured(device)
-        found = new if found is None else _larger(new, found)
-        _write(key, found)
-    known[key] = found
-    return found
+    with _one_at_a_time:
+        found = known.get(key) or _read(key)
+        if measure or found is None:
+            new = measured(device)
+            found = new if found is None else _larger(new, found)
+            _write(key, found)
+        known[key] = found
+        return found
 
 
 def _larger(new: MachineLimits, old: MachineLimits) -> MachineLimits:
