@@ -36,6 +36,8 @@ MOST_BLOCKS = 48
 MOST_PARTIAL = 48
 #: what an operation costs, in FLOPs: reading or writing a byte, a transcendental
 BYTE, TRANSCENDENTAL = 4, 10
+#: what beginning a segment of a loop costs, in FLOPs
+SEGMENT = 50_000
 #: FLOPs for each element up to which the compiler computes a value where it is read
 CHEAP = 2
 
@@ -302,10 +304,13 @@ def _loop_ways(
     """A loop in segments of steps; ``entering`` are the bytes of its operands."""
     if not isinstance(e.op, Scan):
         return []
+    # Cotangents of what is the same at every step are added up for each segment.
+    shared = e.op.split(e.op.jaxpr.in_types)[0]
+    for_each = SEGMENT + 3 * BYTE * sum([t.nbytes for t in shared])
     found = []
     for s in segmentations(e.op, residuals):
         kept = entering[0] + s.kept, entering[1] + s.kept
-        again = spent * s.segment * s.count / e.op.length
+        again = spent * s.segment * s.count / e.op.length + s.count * for_each
         make = functools.partial(in_segments, e, s.segment, s.count)
         found.append(Way(kept, s.live, again, False, make))
     return found

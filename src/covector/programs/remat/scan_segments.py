@@ -22,8 +22,10 @@ from covector.programs.higher_order.call import call
 from covector.programs.remat.checkpoint import Checkpoint
 from covector.programs.remat.policies import checkpoint_policies
 
-#: parts of the steps that are in segments
-PARTS = (1.0, 0.75, 0.5, 0.25)
+#: parts of the steps that may be in segments
+PARTS = tuple([k / 8 for k in range(8, 0, -1)])
+#: lengths of segments, in multiples of that which needs least
+LENGTHS = (1, 2, 4, 8, 16)
 
 
 class Segmentation(NamedTuple):
@@ -48,8 +50,8 @@ def segmentations(op: Scan, residuals: int) -> list[Segmentation]:
     stacked = sum([t.nbytes for t in xs]) * length
     best = math.isqrt(int(length * state / max(step, 1)))
     found = []
-    for wanted in dict.fromkeys((1, best, 2 * best, 4 * best)):
-        segment = _near_divisor(length, min(max(wanted, 1), length // 2))
+    lengths = [min(max(best, 1) * k, length // 2) for k in LENGTHS]
+    for segment in dict.fromkeys([1, *[_near_divisor(length, k) for k in lengths]]):
         for part in PARTS:
             count = int(part * length / segment)
             left = length - count * segment
