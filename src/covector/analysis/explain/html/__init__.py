@@ -19,6 +19,7 @@ SCRIPTS = (
     "slices",
     "selection",
     "tables",
+    "line_tree",
     "lines",
     "groups",
     "layout",

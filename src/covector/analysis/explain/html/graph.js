@@ -1,232 +1,240 @@
 // The data flow: a graph that is moved, searched, opened, and asked for slices.
 
 const FITTING = 120;
+const HINT = "Drag to move. Zoom with a wheel or two fingers, after a click into the graph. A double click opens a group or a loop. "
+  + "▲ is needed by what is selected, ▼ needs it; a bar in a node is its share of the cost.";
+const KEYS = "Graph of operations. Arrow keys go from node to node, Enter opens a group or a loop, "
+  + "Escape takes the selection back, plus and minus zoom.";
 
-function graphView(program) {
-  const state = { frame: null, depth: 0, toggled: new Map(), critical: false, hovered: null, slices: null };
-  const trees = new Map();
-  let scene = { nodes: [], edges: [], width: 0, height: 0 };
-  let colors = themeColors();
-  let waiting = false;
+class GraphView {
+  constructor(program) {
+    this.program = program;
+    this.state = { frame: null, depth: 0, toggled: new Map(), critical: false, hovered: null, slices: null };
+    this.trees = new Map();
+    this.scene = { nodes: [], edges: [], width: 0, height: 0 };
+    this.colors = themeColors();
+    this.waiting = false;
+    this.canvas = make("canvas", { tabindex: "0", role: "application", class: "graph", "aria-label": KEYS });
+    this.camera = makeCamera(this.canvas, () => this.scene, () => this.refresh());
+    this.tip = make("div", { class: "tip", hidden: true });
+    this.way = make("nav", { class: "way", "aria-label": "Programs around this one" });
+    this.panel = make("aside", { class: "panel", "aria-label": "Selected operation" });
+    this.detail = make("output", { class: "soft" });
+    const stage = make("div", { class: "stage" }, this.canvas, this.tip, this.zoomButtons());
+    viewOf("flow").append(this.toolbar(), this.way, make("div", { class: "split" }, stage, this.panel), make("p", { class: "note" }, HINT));
+    this.listen();
+    this.enter(this.outermost());
+  }
 
-  const canvas = make("canvas", {
-    tabindex: "0", role: "application", class: "graph",
-    "aria-label": "Graph of operations. Arrow keys go from node to node, Enter opens a group or a loop, Escape takes the selection back, plus and minus zoom.",
-  });
-  const camera = makeCamera(canvas, () => scene, () => refresh());
-  const tip = make("div", { class: "tip", hidden: true });
-  const way = make("nav", { class: "way", "aria-label": "Programs around this one" });
-  const panel = make("aside", { class: "panel", "aria-label": "Selected operation" });
-  const detail = make("output", { class: "soft" });
-  viewOf("flow").append(
-    toolbar(), way,
-    make("div", { class: "split" }, make("div", { class: "stage" }, canvas, tip, zoomButtons()), panel),
-    make("p", { class: "note" }, "Drag to move. Zoom with a wheel or two fingers, after a click into the graph. A double click opens a group or a loop. ▲ is needed by what is selected, ▼ needs it; a bar in a node is its share of the cost."));
-
-  function treeOf(frame) {
-    if (!trees.has(frame)) trees.set(frame, groupTree(program, frame));
-    return trees.get(frame);
+  treeOf(frame) {
+    if (!this.trees.has(frame)) this.trees.set(frame, groupTree(this.program, frame));
+    return this.trees.get(frame);
   }
 
   // -- what is seen ----------------------------------------------------------------------
 
-  function enter(frame) {
-    state.frame = frame;
-    state.toggled.clear();
-    state.depth = fittingDepth(treeOf(frame), FITTING);
-    rebuild();
-    camera.home();
+  enter(frame) {
+    this.state.frame = frame;
+    this.state.toggled.clear();
+    this.state.depth = fittingDepth(this.treeOf(frame), FITTING);
+    this.rebuild();
+    this.camera.home();
   }
 
   // A program that is one call of another is shown by that.
-  function outermost(frame = null) {
-    const [first, ...others] = operationsIn(program, frame);
-    const isCall = first !== undefined && !others.length && program.equations[first].inside.length > 0;
-    return isCall ? outermost(first) : frame;
+  outermost(frame = null) {
+    const [first, ...others] = operationsIn(this.program, frame);
+    const isCall = first !== undefined && !others.length && this.program.equations[first].inside.length > 0;
+    return isCall ? this.outermost(first) : frame;
   }
 
-  function rebuild() {
-    const tree = treeOf(state.frame);
-    const graph = shownGraph(program, state.frame, groupsShown(tree, state.depth, state.toggled));
-    graph.nodes.forEach((node) => describe(program, node));
-    markPath(graph, criticalPath(program, state.frame));
+  rebuild() {
+    const tree = this.treeOf(this.state.frame);
+    const graph = shownGraph(this.program, this.state.frame, groupsShown(tree, this.state.depth, this.state.toggled));
+    graph.nodes.forEach((node) => describe(this.program, node));
+    markPath(graph, criticalPath(this.program, this.state.frame));
     Object.assign(graph, layOut(graph.nodes, graph.edges));
-    scene = graph;
-    const cost = largest(scene.nodes, (node) => node.cost) || 1;
-    for (const node of scene.nodes) node.share = node.cost / cost;
-    const hidden = depthOf(tree) - state.depth;
-    detail.textContent = `${counted(scene.nodes.length, "node")}${hidden > 0 ? "" : ", all operations"}`;
-    showWay();
-    lightSlices();
-    tellDetails();
-    refresh();
+    this.scene = graph;
+    const cost = largest(this.scene.nodes, (node) => node.cost) || 1;
+    for (const node of this.scene.nodes) node.share = node.cost / cost;
+    const hidden = depthOf(tree) - this.state.depth;
+    this.detail.textContent = `${counted(this.scene.nodes.length, "node")}${hidden > 0 ? "" : ", all operations"}`;
+    this.showWay();
+    this.lightSlices();
+    this.tellDetails();
+    this.refresh();
   }
 
-  function tellDetails() {
-    showDetails(program, panel, selection.current, state.slices, { open: toggle, enter, frame: state.frame });
+  tellDetails() {
+    showDetails(this.program, this.panel, selection.current, this.state.slices, {
+      open: (node) => this.toggle(node),
+      enter: (frame) => this.enter(frame),
+      frame: this.state.frame,
+    });
   }
 
-  function changeDepth(by) {
-    const anchor = middleNode();
-    state.depth = Math.min(Math.max(state.depth + by, 0), depthOf(treeOf(state.frame)));
-    state.toggled.clear();
-    rebuild();
-    camera.centre(nodeWith(anchor?.equations[0]) ?? scene.nodes[0]);
+  changeDepth(by) {
+    const anchor = this.middleNode();
+    this.state.depth = Math.min(Math.max(this.state.depth + by, 0), depthOf(this.treeOf(this.state.frame)));
+    this.state.toggled.clear();
+    this.rebuild();
+    this.camera.centre(this.nodeWith(anchor?.equations[0]) ?? this.scene.nodes[0]);
   }
 
-  function toggle(node) {
-    const loop = loopIn(node);
+  toggle(node) {
+    if (node === null) return;
+    const loop = this.loopIn(node);
     if (node.children.length) {
-      state.toggled.set(node.key, true);
-      rebuild();
-      camera.centre(nodeWith(node.equations[0]));
-    } else if (loop !== null) enter(loop);
+      this.state.toggled.set(node.key, true);
+      this.rebuild();
+      this.camera.centre(this.nodeWith(node.equations[0]));
+    } else if (loop !== null) this.enter(loop);
   }
 
-  function loopIn(node) {
+  loopIn(node) {
     const id = node.kind === "operation" ? node.equations[0] : null;
-    return id !== null && program.equations[id].inside.length ? id : null;
+    return id !== null && this.program.equations[id].inside.length ? id : null;
   }
 
-  function showWay() {
-    const around = state.frame === null ? [] : [...program.equations[state.frame].around, state.frame];
-    const steps = [["program", null], ...around.map((id) => [nameOfFrame(program, id), id])];
-    way.replaceChildren(...steps.flatMap(([name, frame], k) => [
+  showWay() {
+    const around = this.state.frame === null ? [] : [...this.program.equations[this.state.frame].around, this.state.frame];
+    const steps = [["program", null], ...around.map((id) => [nameOfFrame(this.program, id), id])];
+    this.way.replaceChildren(...steps.flatMap(([name, frame], k) => [
       k ? " › " : "",
-      k === steps.length - 1 ? make("b", {}, name) : button(name, () => enter(frame)),
+      k === steps.length - 1 ? make("b", {}, name) : button(name, () => this.enter(frame)),
     ]));
-    way.hidden = steps.length === 1;
+    this.way.hidden = steps.length === 1;
   }
 
   // The node of what is selected, in the program in which it is.
-  function reach(chosen) {
+  reach(chosen) {
     const [id] = chosen.equations;
-    const frame = id === undefined ? null : program.equations[id].parent;
-    if (frame !== state.frame) enter(frame);
-    return id === undefined ? scene.nodes.find((node) => node.values.includes(chosen.values[0])) : nodeWith(id);
+    const frame = id === undefined ? null : this.program.equations[id].parent;
+    if (frame !== this.state.frame) this.enter(frame);
+    return id === undefined ? this.scene.nodes.find((node) => node.values.includes(chosen.values[0])) : this.nodeWith(id);
   }
 
-  function nodeWith(id) {
-    return scene.nodes.find((node) => node.equations.includes(id));
+  nodeWith(id) {
+    return this.scene.nodes.find((node) => node.equations.includes(id));
   }
 
   // -- where it is seen ------------------------------------------------------------------
 
-  function middleNode() {
-    const { x, y } = camera.at(canvas.clientWidth / 2, canvas.clientHeight / 2);
+  middleNode() {
+    const { x, y } = this.camera.at(this.canvas.clientWidth / 2, this.canvas.clientHeight / 2);
     const far = (node) => Math.hypot(node.x - x, node.y - y);
-    const groups = scene.nodes.filter((node) => node.equations.length);
+    const groups = this.scene.nodes.filter((node) => node.equations.length);
     return groups.reduce((best, node) => (best === null || far(node) < far(best) ? node : best), null);
   }
 
-  function nodeAt(x, y) {
-    const place = camera.at(x, y);
-    return scene.nodes.find((node) =>
+  nodeAt(x, y) {
+    const place = this.camera.at(x, y);
+    return this.scene.nodes.find((node) =>
       Math.abs(node.x - place.x) <= NODE.width / 2 && Math.abs(node.y - place.y) <= NODE.height / 2) ?? null;
   }
 
   // -- how it is shown -------------------------------------------------------------------
 
-  function refresh() {
-    if (waiting) return;
-    waiting = true;
+  refresh() {
+    if (this.waiting) return;
+    this.waiting = true;
     requestAnimationFrame(() => {
-      waiting = false;
+      this.waiting = false;
       const density = window.devicePixelRatio || 1;
-      const [width, height] = [Math.round(canvas.clientWidth * density), Math.round(canvas.clientHeight * density)];
-      if (canvas.width !== width) canvas.width = width;
-      if (canvas.height !== height) canvas.height = height;
-      if (width && height) paint(canvas, scene, camera, lightsOf(scene, colors, state));
+      const [width, height] = [Math.round(this.canvas.clientWidth * density), Math.round(this.canvas.clientHeight * density)];
+      if (this.canvas.width !== width) this.canvas.width = width;
+      if (this.canvas.height !== height) this.canvas.height = height;
+      if (width && height) paint(this.canvas, this.scene, this.camera, lightsOf(this.scene, this.colors, this.state));
     });
   }
 
-  function lightSlices() {
+  lightSlices() {
     const chosen = selection.current;
-    state.slices = chosen === null ? null : slicesOf(program, chosen.equations, chosen.values);
-    markNodes(scene.nodes, chosen, state.slices);
+    this.state.slices = chosen === null ? null : slicesOf(this.program, chosen.equations, chosen.values);
+    markNodes(this.scene.nodes, chosen, this.state.slices);
   }
 
   // -- what one does ---------------------------------------------------------------------
 
-  function choose(node) {
+  choose(node) {
     if (node === null) return selection.set(null, "graph");
-    if (node.kind === "operation") return selectEquation(program, node.equations[0], "graph");
+    if (node.kind === "operation") return selectEquation(this.program, node.equations[0], "graph");
     selection.set({ kind: "group", key: node.key, equations: node.equations, values: node.equations.length ? [] : node.values, title: node.title, node }, "graph");
   }
 
-  function toolbar() {
+  toolbar() {
     const critical = make("input", { type: "checkbox", id: "critical", onchange: () => {
-      state.critical = critical.checked;
-      refresh();
+      this.state.critical = critical.checked;
+      this.refresh();
     } });
     return make("div", { class: "toolbar" },
-      searchBox(program, () => canvas.focus({ preventScroll: true })),
-      make("span", { class: "group" }, button("less detail", () => changeDepth(-1)), button("more detail", () => changeDepth(1)), detail),
+      searchBox(this.program, () => this.canvas.focus({ preventScroll: true })),
+      make("span", { class: "group" }, button("less detail", () => this.changeDepth(-1)), button("more detail", () => this.changeDepth(1)), this.detail),
       make("label", { class: "check" }, critical, " critical path"));
   }
 
-  function zoomButtons() {
+  zoomButtons() {
     return make("div", { class: "zoom" },
-      button("+", () => camera.zoom(1.4), { "aria-label": "zoom in" }),
-      button("−", () => camera.zoom(1 / 1.4), { "aria-label": "zoom out" }),
-      button("all", camera.fitAll, { "aria-label": "show all" }));
+      button("+", () => this.camera.zoom(1.4), { "aria-label": "zoom in" }),
+      button("−", () => this.camera.zoom(1 / 1.4), { "aria-label": "zoom out" }),
+      button("all", this.camera.fitAll, { "aria-label": "show all" }));
   }
 
-  handlePointers(canvas, {
-    move: camera.move,
-    zoom: camera.zoom,
-    click: (x, y) => choose(nodeAt(x, y)),
-    open: (x, y) => {
-      const node = nodeAt(x, y);
-      if (node !== null) toggle(node);
-    },
-    hover: (x, y) => {
-      const node = x === null ? null : nodeAt(x, y);
-      if (node !== state.hovered) {
-        state.hovered = node;
-        refresh();
-      }
-      canvas.style.cursor = node === null ? "grab" : "pointer";
-      tip.hidden = node === null;
-      if (node === null) return;
-      tip.replaceChildren(make("b", {}, node.title), make("br"), node.note);
-      tip.style.left = `${Math.min(x + 14, canvas.clientWidth - 220)}px`;
-      tip.style.top = `${y + 18}px`;
-    },
-  });
+  listen() {
+    handlePointers(this.canvas, {
+      move: this.camera.move,
+      zoom: this.camera.zoom,
+      click: (x, y) => this.choose(this.nodeAt(x, y)),
+      open: (x, y) => this.toggle(this.nodeAt(x, y)),
+      hover: (x, y) => this.hover(x, y),
+    });
+    this.canvas.addEventListener("keydown", (event) => this.press(event));
+    selection.watch((chosen, from) => {
+      if (chosen !== null && from !== "graph") this.camera.centre(this.reach(chosen));
+      this.lightSlices();
+      this.tellDetails();
+      this.refresh();
+    });
+    onTheme(() => {
+      this.colors = themeColors();
+      this.refresh();
+    });
+    new ResizeObserver(() => this.refresh()).observe(this.canvas);
+  }
 
-  canvas.addEventListener("keydown", (event) => {
-    const node = scene.nodes.find((n) => n.chosen) ?? null;
+  hover(x, y) {
+    const node = x === null ? null : this.nodeAt(x, y);
+    if (node !== this.state.hovered) {
+      this.state.hovered = node;
+      this.refresh();
+    }
+    this.canvas.style.cursor = node === null ? "grab" : "pointer";
+    this.tip.hidden = node === null;
+    if (node === null) return;
+    this.tip.replaceChildren(make("b", {}, node.title), make("br"), node.note);
+    this.tip.style.left = `${Math.min(x + 14, this.canvas.clientWidth - 220)}px`;
+    this.tip.style.top = `${y + 18}px`;
+  }
+
+  press(event) {
+    const node = this.scene.nodes.find((n) => n.chosen) ?? null;
     const action = {
-      "+": () => camera.zoom(1.4),
-      "-": () => camera.zoom(1 / 1.4),
-      0: camera.fitAll,
-      Escape: () => choose(null),
-      Enter: () => node && toggle(node),
+      "+": () => this.camera.zoom(1.4),
+      "-": () => this.camera.zoom(1 / 1.4),
+      0: this.camera.fitAll,
+      Escape: () => this.choose(null),
+      Enter: () => this.toggle(node),
     }[event.key];
     if (action) action();
-    else if (event.key.startsWith("Arrow")) step(node, event.key);
+    else if (event.key.startsWith("Arrow")) this.step(node, event.key);
     else return;
     event.preventDefault();
-  });
-
-  function step(node, key) {
-    const next = neighbour(scene, node, key) ?? node ?? scene.nodes[0];
-    if (!next) return;
-    choose(next);
-    camera.centre(next);
   }
 
-  selection.watch((chosen, from) => {
-    if (chosen !== null && from !== "graph") camera.centre(reach(chosen));
-    lightSlices();
-    tellDetails();
-    refresh();
-  });
-  onTheme(() => {
-    colors = themeColors();
-    refresh();
-  });
-  new ResizeObserver(refresh).observe(canvas);
-  enter(outermost());
+  step(node, key) {
+    const next = neighbour(this.scene, node, key) ?? node ?? this.scene.nodes[0];
+    if (!next) return;
+    this.choose(next);
+    this.camera.centre(next);
+  }
 }

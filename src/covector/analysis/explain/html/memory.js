@@ -6,100 +6,91 @@ const BARS = 10;
 const BAR = 20;
 const LARGEST = 7;
 
-function memoryView(program) {
-  const { curve, peak } = program.memory;
-  const holder = viewOf("memory");
-  if (!curve.length) {
-    holder.append(make("p", { class: "note" }, "The program makes no values."));
-    return;
-  }
-  const state = { at: stepOf(curve, peak.position), pinned: null };
-  const stage = make("div", { class: "stage" });
-  const panel = make("aside", { class: "panel", "aria-label": "Values alive at the chosen position" });
-  const slider = make("input", {
-    type: "range", min: 0, max: curve.length - 1, value: state.at, "aria-label": "Position in the program",
-    oninput: () => look(Number(slider.value)),
-  });
-  holder.append(
-    make("div", { class: "toolbar" }, make("label", { class: "wide" }, "Position ", slider), button("at the peak", () => look(stepOf(curve, peak.position)))),
-    make("div", { class: "split" }, stage, panel));
-
-  const long = shownLives();
-  const height = () => HEIGHT + (long.length + (isExtra() ? 1 : 0)) * BAR + 10;
-  const label = `Bytes alive at ${curve.length} positions; the peak is ${bytes(peak.bytes)} at position ${peak.position}`;
-  let redraw = plotAgain();
-  selection.watch(() => {
-    state.pinned = pinnedValue();
-    redraw = plotAgain();
-    redraw();
-  });
-  look(state.at);
-
-  function plotAgain() {
-    stage.replaceChildren();
-    return plot(stage, height(), label, paintMemory);
+class MemoryView {
+  constructor(program) {
+    this.program = program;
+    this.curve = program.memory.curve;
+    this.peak = program.memory.peak;
+    this.top = stepOf(this.curve, this.peak.position);
+    this.long = this.peak.values.slice(0, BARS).map((held) => held.value);
+    this.pinned = null;
+    this.stage = make("div", { class: "stage" });
+    this.panel = make("aside", { class: "panel", "aria-label": "Values alive at the chosen position" });
+    this.slider = make("input", {
+      type: "range", min: 0, max: this.curve.length - 1, "aria-label": "Position in the program",
+      oninput: () => this.look(Number(this.slider.value)),
+    });
+    viewOf("memory").append(
+      make("div", { class: "toolbar" }, make("label", { class: "wide" }, "Position ", this.slider), button("at the peak", () => this.look(this.top))),
+      make("div", { class: "split" }, this.stage, this.panel));
+    const label = `Bytes alive at ${this.curve.length} positions; the peak is ${bytes(this.peak.bytes)} at position ${this.peak.position}`;
+    this.redraw = plot(this.stage, () => this.height(), label, (svg, width) => this.paint(svg, width));
+    selection.watch(() => {
+      this.pinned = this.largestSelected();
+      this.redraw();
+    });
+    this.look(this.top);
   }
 
-  function shownLives() {
-    return peak.values.slice(0, BARS).map((held) => held.value);
+  // The values that have a bar: the largest at the peak, and the one that is selected.
+  bars() {
+    return this.pinned === null || this.long.includes(this.pinned) ? this.long : [...this.long, this.pinned];
   }
 
-  function isExtra() {
-    return state.pinned !== null && !long.includes(state.pinned);
+  height() {
+    return HEIGHT + this.bars().length * BAR + 10;
   }
 
-  // The largest value of what is selected.
-  function pinnedValue() {
+  largestSelected() {
+    const { values } = this.program;
     const chosen = selection.current;
     if (chosen === null) return null;
-    const ids = [...chosen.values, ...chosen.equations.flatMap((id) => program.equations[id].outputs)];
-    return ids.reduce((best, id) => (best === null || program.values[id].bytes > program.values[best].bytes ? id : best), null);
+    const ids = [...chosen.values, ...chosen.equations.flatMap((id) => this.program.equations[id].outputs)];
+    return ids.reduce((best, id) => (best === null || values[id].bytes > values[best].bytes ? id : best), null);
   }
 
-  function look(step) {
-    state.at = Math.min(Math.max(step, 0), curve.length - 1);
-    slider.value = state.at;
-    const [position, held] = curve[state.at];
-    slider.setAttribute("aria-valuetext", `position ${position}, ${bytes(held)}`);
-    panel.replaceChildren(...aliveAt(program, position, held));
-    redraw();
+  look(step) {
+    this.at = Math.min(Math.max(step, 0), this.curve.length - 1);
+    const [position, held] = this.curve[this.at];
+    this.slider.value = this.at;
+    this.slider.setAttribute("aria-valuetext", `position ${position}, ${bytes(held)}`);
+    this.panel.replaceChildren(...aliveAt(this.program, position, held));
+    this.redraw();
   }
 
-  function paintMemory(svg, width) {
+  paint(svg, width) {
+    const { curve, peak, top } = this;
     const x = linear([0, curve.length], [MARGIN.left, width - MARGIN.right]);
     const y = linear([0, peak.bytes || 1], [HEIGHT - MARGIN.bottom, MARGIN.top + 12]);
     levelsAcross(svg, roundSteps(peak.bytes, 4), y, bytes, width);
     const steps = curve.map(([, held], k) => `V${y(held).toFixed(1)}H${x(k + 1).toFixed(1)}`).join("");
-    svg.append(draw("path", { class: "area", d: `M${MARGIN.left} ${y(0)}${steps}V${y(0)}Z` }));
-    const top = stepOf(curve, peak.position);
+    const cursor = x(this.at + 0.5);
     svg.append(
+      draw("path", { class: "area", d: `M${MARGIN.left} ${y(0)}${steps}V${y(0)}Z` }),
       draw("circle", { cx: x(top + 0.5), cy: y(peak.bytes), r: 5, class: "peak" }),
-      draw("text", peakText(x(top + 0.5), width), `peak ${bytes(peak.bytes)}`));
-    svg.append(draw("line", { x1: x(state.at + 0.5), x2: x(state.at + 0.5), y1: MARGIN.top, y2: height() - 6, class: "cursor" }));
-    ticksBelow(svg, roundSteps(curve.length - 1, width < 500 ? 3 : 6).filter(Number.isInteger), (k) => x(k + 0.5), (k) => count(curve[k][0]), HEIGHT);
-    paintLives(svg, x, width);
-    const pointed = (event) => look(Math.floor(x.back(event.clientX - svg.getBoundingClientRect().left)));
+      draw("text", peakText(x(top + 0.5), width), `peak ${bytes(peak.bytes)}`),
+      draw("line", { x1: cursor, x2: cursor, y1: MARGIN.top, y2: this.height() - 6, class: "cursor" }));
+    const ticks = roundSteps(curve.length - 1, width < 500 ? 3 : 6).filter(Number.isInteger);
+    ticksBelow(svg, ticks, (k) => x(k + 0.5), (k) => count(curve[k][0]), HEIGHT);
+    svg.append(...this.bars().map((id, k) => this.life(id, HEIGHT + k * BAR, x, width)));
+    const pointed = (event) => this.look(Math.floor(x.back(event.clientX - svg.getBoundingClientRect().left)));
     svg.onpointermove = pointed;
     svg.onpointerdown = pointed;
   }
 
-  // From birth to death, one bar for each value.
-  function paintLives(svg, x, width) {
-    const ids = isExtra() ? [...long, state.pinned] : long;
-    ids.forEach((id, k) => {
-      const value = program.values[id];
-      const top = HEIGHT + k * BAR;
-      const [from, to] = [x(stepOf(curve, value.born)), x(stepOf(curve, value.dies) + 1)];
-      const chosen = id === state.pinned;
-      const line = lineOfValue(program, value);
-      const text = `${inputOrMaker(program, value)} ${value.type}${line ? ` · ${lineName(line)}` : ""}`;
-      const bar = draw("g", { class: chosen ? "life chosen" : "life", onclick: () => selectValue(program, id, "memory") },
-        draw("rect", { x: from, y: top + 2, width: Math.max(to - from, 3), height: BAR - 5, rx: 3 }),
-        draw("text", { x: MARGIN.left + 4, y: top + 14, class: "on-bar" }, `${chosen ? "▶ " : ""}${shortened(text, Math.floor((width - MARGIN.left) / 7))}`),
-        draw("text", { x: MARGIN.left - 8, y: top + 14, class: "tick end" }, bytes(value.bytes)),
-        draw("title", {}, `${text}, ${bytes(value.bytes)}, alive from ${Math.max(value.born, 0)} to ${value.dies}`));
-      svg.append(bar);
-    });
+  // A bar from the birth of a value to its death.
+  life(id, top, x, width) {
+    const value = this.program.values[id];
+    const [from, to] = [x(stepOf(this.curve, value.born)), x(stepOf(this.curve, value.dies) + 1)];
+    const chosen = id === this.pinned;
+    const line = lineOfValue(this.program, value);
+    const text = `${inputOrMaker(this.program, value)} ${value.type}${line ? ` · ${lineName(line)}` : ""}`;
+    const room = Math.floor((width - MARGIN.left) / 7);
+    return draw("g", { class: chosen ? "life chosen" : "life", onclick: () => selectValue(this.program, id, "memory") },
+      draw("rect", { x: from, y: top + 2, width: Math.max(to - from, 3), height: BAR - 5, rx: 3 }),
+      draw("text", { x: MARGIN.left + 4, y: top + 14, class: "on-bar" }, `${chosen ? "▶ " : ""}${shortened(text, room)}`),
+      draw("text", { x: MARGIN.left - 8, y: top + 14, class: "tick end" }, bytes(value.bytes)),
+      draw("title", {}, `${text}, ${bytes(value.bytes)}, alive from ${Math.max(value.born, 0)} to ${value.dies}`));
   }
 }
 

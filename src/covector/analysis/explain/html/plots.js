@@ -2,14 +2,15 @@
 
 const MARGIN = { left: 58, right: 14, top: 14, bottom: 34 };
 
-// Calls paint(svg, width) now and when the width changes.
+// Calls paint(svg, width) when the width changes, and what is returned when it is called.
 function plot(holder, height, label, paint) {
-  const svg = draw("svg", { role: "img", "aria-label": label, class: "plot", height });
+  const svg = draw("svg", { role: "img", "aria-label": label, class: "plot" });
   holder.append(svg);
   const redraw = () => {
     const width = holder.clientWidth;
     if (!width) return;
-    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("height", height());
+    svg.setAttribute("viewBox", `0 0 ${width} ${height()}`);
     svg.replaceChildren();
     paint(svg, width);
   };

@@ -21,7 +21,7 @@ function rooflineView(program) {
   const told = make("p", { class: "told", role: "status" }, "Point at a kernel to read about it.");
   holder.append(stage, told, make("p", { class: "note" }, "○ bound by memory, ◆ bound by computing; the larger, the more of the time. Kernels that compute nothing are not shown."));
   const label = `${points.length} kernels by FLOPs per byte and FLOPs per second`;
-  plot(stage, ROOFLINE_HEIGHT, label, (svg, width) => paintRoofline(svg, width, program, points, told));
+  plot(stage, () => ROOFLINE_HEIGHT, label, (svg, width) => paintRoofline(svg, width, program, points, told));
 }
 
 function roofs(machine) {

@@ -50,4 +50,10 @@ function readJson(id) {
 const program = readProgram(unpack(readJson("data")), readJson("sources"));
 themeButton();
 fillHead(program);
-for (const view of [linesView, graphView, memoryView, optimisationView, rooflineView, compilationView]) view(program);
+new LinesView(program);
+new GraphView(program);
+if (program.memory.curve.length) new MemoryView(program);
+else viewOf("memory").append(make("p", { class: "note" }, "The program makes no values."));
+optimisationView(program);
+rooflineView(program);
+compilationView(program);
