@@ -1,5 +1,6 @@
 """The data of explanations, over programs of all kinds."""
 
+import functools
 import json
 
 import numpy as np
@@ -142,6 +143,22 @@ def test_arguments_and_results_have_paths():
     ]
     names = [v.argument for v in closure().values if v.argument is not None]
     assert names == ["closed over 0", "x"]
+
+
+def test_methods_and_objects_that_are_called_have_names_for_their_arguments():
+    class Model:
+        @functools.partial(cv.jit, static_argnums=0)
+        def jitted(self, x):
+            return cnp.sin(x)
+
+        def __call__(self, x, *, scale):
+            return x * scale
+
+    names = lambda found: [v.argument for v in found.values if v.argument]  # noqa: E731
+    found = cv.explain(Model().jitted)(X)
+    assert names(found) == ["x"]
+    assert found.run(repeats=1).totals.measured_s > 0
+    assert names(cv.explain(Model())(X, scale=2.0)) == ["x", "scale"]
 
 
 def test_lines_in_a_jitted_function_stand_below_its_call():

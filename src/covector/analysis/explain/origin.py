@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 from covector import tree
@@ -102,6 +103,8 @@ def find_origin(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Orig
             f"being traced ({current.trace.name or 'a transformation'}). Explain the "
             "function that is transformed, from outside."
         )
+    if isinstance(fun, MethodType) and isinstance(fun.__func__, PjitFunction):
+        fun, args = fun.__func__, (fun.__self__, *args)
     subject = compiled(fun, args, kwargs, "explain")
     if isinstance(fun, Traced | Lowered | Compiled):
         return Origin(subject, None, args, kwargs, None)
