@@ -1,5 +1,7 @@
 """``roofline``: the least time of a program, and what could be gained."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,13 @@ def test_a_part_takes_as_long_as_its_bytes_or_its_operations_need():
     assert [b.by for b in found.parts] == by
     assert [b.intensity for b in found.parts] == [1e-3, 100, 100, 0, None]
     assert found.seconds == pytest.approx(32)
+
+
+def test_what_each_run_touches_may_stay_in_a_cache():
+    cached = dataclasses.replace(LIMITS, cached=((1000, 4e9),))
+    parts = [Part(0, 1e6), Part(0, 1e6, runs=1000)]
+    found = [bound.seconds for bound in roofline(parts, cached).parts]
+    assert found == pytest.approx([1e-3, 0.25e-3])
 
 
 def test_what_was_measured_can_gain_what_it_took_above_its_bound():

@@ -18,12 +18,13 @@ __all__ = ["Bound", "Gain", "Part", "Roofline", "parts_of", "roofline"]
 
 
 class Part(NamedTuple):
-    """What runs as one: its operations, its bytes, and the lines that it comes from.
+    """What runs as one: its operations and bytes, in all of its runs together.
 
     lines               what stands for source lines: numbers, or ``Line`` objects
     intermediate_bytes  of its bytes those of values that other parts make or read: if
                         all were one kernel, they would not come to memory
     seconds             what it took, where that was measured
+    runs                how often it runs: what one run touches may stay in a cache
     """
 
     flops: float
@@ -33,6 +34,7 @@ class Part(NamedTuple):
     lines: Sequence[Hashable] = ()
     intermediate_bytes: float = 0
     seconds: float | None = None
+    runs: int = 1
 
     @property
     def intensity(self) -> float | None:
@@ -96,14 +98,15 @@ def roofline(
 
 
 def _bound(part: Part, limits: MachineLimits) -> Bound:
-    moving, computing = _moving(part.bytes, limits), _computing(part, limits)
+    moving = _moving(part.bytes, part.runs, limits)
+    computing = _computing(part, limits)
     by = "compute" if computing > moving else "memory"
     return Bound(max(moving, computing), by, part.intensity)
 
 
-def _moving(size: float, limits: MachineLimits) -> float:
-    """The seconds that so many bytes take at least."""
-    return size / limits.bandwidth(size)
+def _moving(size: float, runs: int, limits: MachineLimits) -> float:
+    """The seconds that so many bytes take at least, in so many runs."""
+    return size / limits.bandwidth(size / max(runs, 1))
 
 
 def _computing(part: Part, limits: MachineLimits) -> float:
@@ -133,7 +136,7 @@ def _gain(part: Part, bound: Bound, limits: MachineLimits) -> tuple[float, str]:
         above = part.seconds - bound.seconds
         times = part.seconds / bound.seconds if bound.seconds else float("inf")
         return above, f"took {times:.3g} times its least time"
-    kept = _moving(part.bytes - part.intermediate_bytes, limits)
+    kept = _moving(part.bytes - part.intermediate_bytes, part.runs, limits)
     saved = bound.seconds - max(kept, _computing(part, limits))
     return saved, "its values go through memory, where nothing is fused"
 
@@ -162,6 +165,7 @@ def parts_of(cost: Cost) -> tuple[Part, ...]:
                 _dtype(equation),
                 [lines.setdefault(key, line)],
                 between * e.visit.times,
+                runs=e.visit.times,
             )
         )
     return tuple(parts)

@@ -54,7 +54,7 @@ def alone(
 ) -> list[float]:
     """The time that each equation would take alone."""
     parts = [
-        Part(e.flops, e.bytes, e.transcendentals, dtype)
+        Part(e.flops, e.bytes, e.transcendentals, dtype, runs=e.times)
         for e, dtype in zip(equations, types, strict=True)
     ]
     return [bound.seconds for bound in roofline(parts, limits).parts]
@@ -82,6 +82,7 @@ def compiled_parts(
             at,
             kernel.times * min(between.get(kernel.name, 0), kernel.bytes),
             seconds,
+            kernel.times,
         )
         for kernel, at, seconds in zip(plan.kernels, lines, taken, strict=True)
     ]
