@@ -325,6 +325,10 @@ class NonFiniteError(CovectorError, FloatingPointError):
     origin: Any = None
 
 
+class StopNotReached(CovectorError, LookupError):
+    """The program did not come to a stop of ``debug.debug``."""
+
+
 class CheckFailed(CovectorError, RuntimeError, ValueError):
     """What a check of ``experimental.checkify`` says does not hold."""
 

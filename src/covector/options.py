@@ -73,6 +73,13 @@ class Options:
         )
 
     @cached_property
+    def keeps_programs(self) -> bool:
+        """Whether programs are kept for later calls, as always but while a function is
+        looked into (``looking_into``).
+        """
+        return all([key is not _LOOKING for key, _ in self.user_contexts])
+
+    @cached_property
     def promotes(self) -> bool:
         """Whether operands meet by NumPy's rules, without refusal or warning."""
         return (
@@ -120,6 +127,8 @@ def _inside(around: Options | None, changes: dict[str, Any]) -> Options:
     return _changed(around or _process["options"], changes)
 
 
+#: among the contexts of users, that of ``looking_into``
+_LOOKING = object()
 _blocks = Blocks("covector options", _inside)
 _innermost = _blocks.innermost
 _interned: dict[tuple, Options] = {}
@@ -248,6 +257,14 @@ def update(**changes: Any) -> None:
     _process["options"] = _changed(_process["options"], changes)
     for switch in _held_by(changes):
         switch.follow()
+
+
+def looking_into(how: str) -> "contextlib.AbstractContextManager[None]":
+    """While the block runs, functions are traced afresh, and no program is found by a
+    call outside of it: what is traced ``how`` the debugger needs it is for it alone.
+    """
+    contexts = (*current().user_contexts, (_LOOKING, how))
+    return override(user_contexts=contexts, debug_nans=False, debug_infs=False)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,7 @@
 """``debug.breakpoint``: an interactive prompt inside a running program.
 
-When a function is traced, the frames of the user's program are noted, with their local
-variables. Those that are being traced become operands, so that the prompt sees the
-values that they have when the program runs.
+The frames of the user's program and their variables are noted while it is traced
+(``frames``); the prompt sees the values that they have when it runs.
 """
 
 import bdb
@@ -11,27 +10,13 @@ import linecache
 import pprint
 import sys
 from collections.abc import Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
-from covector import tree
-from covector.core.source import is_own
-from covector.core.trace import Tracer, current, within
 from covector.debug.callback import call_with_values
+from covector.debug.frames import Frame, frames_around, is_running, whole
 from covector.errors import ArgumentError
 
 _AROUND = 5
-
-
-class Frame(NamedTuple):
-    """A function of the user's on its way, and its variables."""
-
-    function: str
-    file: str
-    line: int
-    globals: dict[str, Any]
-
-    def __str__(self) -> str:
-        return f"{self.file}({self.line}){self.function}()"
 
 
 def breakpoint(
@@ -83,7 +68,8 @@ def breakpoint(
             "covector.debug.print or covector.debug.callback to look at values there, "
             "or pass stdin and stdout."
         )
-    frames, variables = _frames(filter_frames, num_frames)
+    around = sys._getframe(1)
+    frames, variables = frames_around(around, filter_frames, num_frames)
     prompt = _Stop(frames, stdin, stdout)
     call_with_values(
         prompt,
@@ -91,52 +77,8 @@ def breakpoint(
         {},
         who="debug.breakpoint",
         ordered=ordered,
-        is_array=_is_running,
+        is_array=is_running,
     )
-
-
-def _is_running(x: Any) -> bool:
-    """Whether a variable has its value only when the program runs."""
-    return isinstance(x, Tracer) and x.owner.alive and within(x.owner, current.trace)
-
-
-def _frames(
-    filtered: bool, most: int | None
-) -> tuple[list[Frame], list[dict[str, Any]]]:
-    """The frames of the program as it is now, the innermost first, and their
-    variables.
-    """
-    frames: list[Frame] = []
-    variables: list[dict[str, Any]] = []
-    found = sys._getframe(2)
-    while found is not None and len(frames) != most:
-        code = found.f_code
-        if not (filtered and is_own(code.co_filename)):
-            where = code.co_qualname, code.co_filename, found.f_lineno
-            frames.append(Frame(*where, found.f_globals))
-            at_top = found.f_locals is found.f_globals
-            variables.append({} if at_top else _flattened(found.f_locals))
-        found = found.f_back
-    return frames, variables
-
-
-def _flattened(variables: dict[str, Any]) -> dict[str, Any]:
-    """Variables as they are, but those that are no proper trees as one leaf."""
-    kept = {}
-    for name, value in variables.items():
-        try:
-            leaves = tree.leaves(value)
-        except Exception:  # noqa: BLE001  anything may stand in a variable
-            leaves = []
-        kept[name] = value if any(map(_is_running, leaves)) else _Leaf(value)
-    return kept
-
-
-class _Leaf:
-    """A value that is not looked into."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 class _Stop:
@@ -146,10 +88,7 @@ class _Stop:
         self.frames, self.stdin, self.stdout = frames, stdin, stdout
 
     def __call__(self, variables: list[dict[str, Any]], named: dict[str, Any]) -> None:
-        for scope in variables:
-            for name, value in scope.items():
-                if isinstance(value, _Leaf):
-                    scope[name] = value.value
+        whole(variables)
         prompt = _Prompt(self.frames, variables, named, self.stdin, self.stdout)
         prompt.cmdloop()
         if prompt.stopped:

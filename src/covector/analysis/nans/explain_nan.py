@@ -35,8 +35,6 @@ from covector.programs.nonfinite.origins import origin_in
 __all__ = ["Origin", "explain_nan"]
 
 _KINDS = {"nan": "NaN", "inf": "infinity"}
-#: in the key of programs that are traced for it
-_TRACED_FOR = "explain_nan"
 
 
 def explain_nan(
@@ -132,14 +130,7 @@ def _is_traced(x: Any) -> bool:
 @contextlib.contextmanager
 def _tracing_afresh(lanes: bool) -> Iterator[None]:
     """Programs are traced afresh, with or without lanes that are apart."""
-    others = options.current().user_contexts
-    key = (_TRACED_FOR, lanes)
-    with (
-        lanes_apart(lanes),
-        options.override(
-            user_contexts=(*others, key), debug_nans=False, debug_infs=False
-        ),
-    ):
+    with lanes_apart(lanes), options.looking_into("lanes" if lanes else "batches"):
         yield
 
 

@@ -16,6 +16,7 @@ from covector.core.references import has_references, values_of
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.operations.broadcasting import move_axis
+from covector.programs.control_flow.observer import Observer
 from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.programs.higher_order.program_primitive import Where
@@ -51,10 +52,10 @@ def lanes_apart(apart: bool = True) -> Iterator[None]:
         current.observer = outer
 
 
-class _LanesApart:
+class _LanesApart(Observer):
     """The observer that does so."""
 
-    def batch(  # noqa: PLR0913, PLR0917  as ``batch_flat``
+    def batch(  # type: ignore[override]  # noqa: PLR0913, PLR0917  as ``batch_flat``
         self,
         fun: FlatFunction,
         size: int,
@@ -86,7 +87,3 @@ class _LanesApart:
         alike = [type(o) is not Var or o not in differs for o in jaxpr.outputs]
         values = [x[0] if a else x for x, a in zip(outs, alike, strict=True)]
         return values, [None if a else 0 for a in alike]
-
-    def steps(self, step: Any, xs: Any, length: int) -> tuple[Any, Any]:
-        """The steps of a loop, as they are."""
-        return step, xs

@@ -5,7 +5,7 @@ is another step, so that a debugger stops in the body and a print shows values.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from covector import options, tree
@@ -17,6 +17,7 @@ from covector.core.flat import FlatFunction, arrays
 from covector.core.references import values_of
 from covector.core.source import function_line, function_name
 from covector.core.staging import Staged, stage
+from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import pvary_like
 from covector.errors import RefError, TypeMismatch
@@ -62,6 +63,8 @@ class Loop:
         self, step: Callable[..., Any], init: PyTree, xs: PyTree, spec: ScanSpec
     ) -> PyTree:
         """``(carry, ys)`` of ``step(carry, x)``, which gives a carry and a y."""
+        if current.observer is not None:
+            step, xs = current.observer.scan(step, xs, spec.length)
         if options.current().disable_jit and spec.length:
             return _scan_in_python(step, init, xs, spec)
         elements = arrays(tree.leaves(xs), self.who)
@@ -84,6 +87,22 @@ class Loop:
 
         In reverse mode ``checkpoints`` of them are kept at one time.
         """
+        if current.observer is None:
+            return self._run_while(test, step, init, checkpoints)
+
+        def run(test: Any, step: Any, init: PyTree, depth: int) -> PyTree:
+            loop = replace(self, depth=self.depth + depth)
+            return loop._run_while(test, step, init, checkpoints)
+
+        return current.observer.run_while(run, test, step, init)
+
+    def _run_while(
+        self,
+        test: Callable[..., Any],
+        step: Callable[..., Any],
+        init: PyTree,
+        checkpoints: int,
+    ) -> PyTree:
         if options.current().disable_jit:
             more, init = _while_in_python(test, step, init)
             if not more:

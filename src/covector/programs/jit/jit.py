@@ -178,7 +178,7 @@ class PjitFunction(Generic[P, R]):
         compiled = self._compiled(program, placement)
         outs = program.run(compiled, operands, committed, in_tree, self.who)
         results = program.shardings.put_outputs(outs)
-        if not now.checks_values:
+        if now.keeps_programs and not now.checks_values:
             form: Any = bool(kwargs)
             given: Any = (args, kwargs) if kwargs else args
             if not self._simple:

@@ -62,6 +62,7 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
         recompiles.remember(jitted, now, staged.jaxpr, seconds)
         if compilation_cache.listeners:
             compilation_cache.tell(compilation_cache.TRACED, seconds)
+        lasts = key.context.options.keeps_programs
         program = _program(jitted, key, staged, references, flat.out_tree)
         # What a callback writes into is what it closes over, and not something equal.
         known = {ConcreteArray}.issuperset(map(type, program.captured))
@@ -71,10 +72,13 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
             shared is not None
             and known
             and not program.jaxpr.effects
+            and lasts
             and is_unchanged(shared[0], fun, statics)
         ):
             program_cache.put(shared, program)
     if not any([_ends(x) for x in program.captured]):
+        if not key.context.options.keeps_programs:
+            return program
         jitted.programs[key] = program
     return program
 

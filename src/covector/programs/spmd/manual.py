@@ -82,7 +82,9 @@ class ManualTrace(Trace):
     """
 
     def __init__(self, parent: Trace, manual: ManualAxes) -> None:
-        sizes = {a: manual.mesh.shape[a] for a in manual.order(manual.axes)}
+        #: the axes over which functions are written for one device here
+        self.manual_axes = manual.order(manual.axes)
+        sizes = {a: manual.mesh.shape[a] for a in self.manual_axes}
         self.parent = parent
         self.axes = {**parent.axes, **sizes}
         self.checked_axes = parent.checked_axes - manual.axes

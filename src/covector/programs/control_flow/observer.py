@@ -1,0 +1,28 @@
+"""Observers: who takes part while functions are traced over lanes and steps.
+
+``vmap`` and the loops ask ``current.observer``, if there is one, how the function of
+the user is to be run. The debugger adds the number of the step to what a step is given;
+the search for a NaN makes a loop of a ``vmap``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from covector.transforms.batch import batch_flat
+
+
+class Observer:
+    """An observer that leaves everything as it is."""
+
+    #: in place of ``batch_flat``, where ``vmap`` is called
+    batch: Callable[..., Any] = staticmethod(batch_flat)
+
+    def scan(self, step: Any, xs: Any, length: int) -> tuple[Any, Any]:
+        """What runs as the step of a scan, and over what."""
+        return step, xs
+
+    def run_while(self, run: Any, test: Any, step: Any, init: Any) -> Any:
+        """The result of a while loop; ``run(test, step, init, depth)`` runs one, of
+        whose carry the user's part lies so much deeper.
+        """
+        return run(test, step, init, 0)
