@@ -39,7 +39,7 @@ class Steps(Observer):
             elif isinstance(trace, ManualTrace):
                 axes += trace.manual_axes
             trace = trace.parent
-        shard = {str(axis): AxisIndex(axis)() for axis in axes}
+        shard: dict[str, Any] = {str(a): AxisIndex(a)() for a in axes}
         return Position(tuple(self.numbers), tuple(lanes[::-1]), shard)
 
     def scan(self, step: Any, xs: Any, length: int) -> tuple[Any, Any]:
