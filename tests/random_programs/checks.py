@@ -8,6 +8,8 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
+from covector import analysis
+from covector.core.check import check_jaxpr
 from covector.sharding import NamedSharding
 
 LANES = 3
@@ -304,6 +306,37 @@ def sharded(f, args, active, tolerance):
     )
 
 
+def simplified(f, args, active, tolerance):
+    """Passes on programs, that of f and of its gradient, change no value; and outputs
+    that depend on no argument that moves stay as they are.
+    """
+    scalar, xs = loss(f, args, active)
+    slope = cv.grad(scalar, tuple(range(len(xs))))
+    for fun, given in ((f, args), (slope, xs)):
+        program = cv.make_jaxpr(fun)(*given)
+        wanted, made = program(*given), program
+        for simplify in (
+            analysis.merge_common,
+            analysis.inline_calls,
+            analysis.dce,
+            analysis.fold_constants,
+            analysis.merge_common,
+        ):
+            made = simplify(made)
+            check_jaxpr(made)
+            assert simplify(made) is made, f"{simplify.__name__} twice and once"
+        agree(made(*given), wanted, tolerance, "a simplified program and itself")
+        for k in range(len(wanted)):
+            part = analysis.dce(program, outputs=[k])
+            agree(part(*given), wanted[k : k + 1], tolerance, "an output alone")
+    moved = [x + x.dtype.type(1) for x in args[:1]]
+    depends = analysis.dependence(cv.make_jaxpr(f)(*args), inputs=[0]).outputs
+    outs = zip(f(*args), f(*moved, *args[1:]), depends, strict=True)
+    stay = [(x, y) for x, y, depends in outs if not depends]
+    for x, y in stay:
+        agree([x], [y], 0.0, "an output that does not depend on an argument")
+
+
 #: check: how often it is made, of 1
 CHECKS = {
     compiled: 0.4,
@@ -319,6 +352,7 @@ CHECKS = {
     second_order: 0.1,
     on_devices: 0.04,
     sharded: 0.05,
+    simplified: 0.1,
 }
 #: checks of forward mode
 FORWARD = {derivatives, second_order}

@@ -202,6 +202,11 @@ def read(env: dict[Var, Any], atoms: Iterable[Atom]) -> list[Any]:
     return [env[a] if type(a) is Var else a for a in atoms]
 
 
+def replaced(values: dict[Var, Any], atoms: Iterable[Atom]) -> list[Atom]:
+    """The atoms, with those of ``values`` in place of variables that have one."""
+    return [values.get(a, a) if type(a) is Var else a for a in atoms]
+
+
 def needed_equations(
     equations: Sequence[Equation], outputs: Iterable[Atom], known: Iterable[Var] = ()
 ) -> list[Equation]:

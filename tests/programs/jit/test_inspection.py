@@ -93,6 +93,13 @@ def test_a_program_holds_what_its_function_closed_over():
     assert program(1.0)[0].tolist() == (np.arange(2000.0) + 1).tolist()
 
 
+def test_a_program_with_a_large_array_from_outside_may_have_numbers_too():
+    large = cnp.arange(2000.0)
+    program = cv.make_jaxpr(lambda x: ((x + large) * 2.0, 1.5))(1.0)
+    product, number = program(cnp.float32(3.0))
+    assert (float(product[1]), float(number)) == (8.0, 1.5)
+
+
 def test_a_function_of_nothing():
     assert np.asarray(cv.make_jaxpr(lambda: 3)()()[0]) == 3
 

@@ -9,7 +9,7 @@ from covector.analysis.passes.programs import (
     with_equations,
     with_parts,
 )
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
+from covector.core.jaxpr import Equation, Jaxpr, Var, replaced
 from covector.core.staging import LITERAL_LIMIT, is_known
 from covector.core.trace import current
 from covector.programs.jit.inspection import ensure_compile_time_eval
@@ -47,19 +47,15 @@ def fold_constants(jaxpr: Jaxpr, limit: int = LITERAL_LIMIT) -> Jaxpr:
 
 def _folded(jaxpr: Jaxpr, limit: int) -> Jaxpr:
     known: dict[Var, Any] = {}
-
-    def replaced(atoms: Sequence[Atom]) -> list[Atom]:
-        return [known.get(a, a) if type(a) is Var else a for a in atoms]
-
     equations = []
     for e in jaxpr.equations:
         op = on_programs(e.op, lambda p: p.memo(_folded, limit))
-        new = with_parts(e, op, replaced(e.inputs))
+        new = with_parts(e, op, replaced(known, e.inputs))
         values = _values(new, limit)
         known.update(zip(e.outputs, values, strict=False))
         if not values:
             equations.append(new)
-    return with_equations(jaxpr, equations, replaced(jaxpr.outputs))
+    return with_equations(jaxpr, equations, replaced(known, jaxpr.outputs))
 
 
 def _values(e: Equation, limit: int) -> Sequence[Any]:

@@ -1,6 +1,6 @@
 """``merge_common``: programs that compute nothing twice."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 from covector.analysis.passes.programs import (
@@ -10,7 +10,7 @@ from covector.analysis.passes.programs import (
     with_parts,
 )
 from covector.core.effects import is_program
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
+from covector.core.jaxpr import Equation, Jaxpr, Var, replaced
 from covector.core.primitive import Primitive
 from covector.operations.barrier import OptimizationBarrier
 from covector.programs.higher_order.hash_consing import of_literal, structure
@@ -51,21 +51,17 @@ def merge_common(jaxpr: Jaxpr) -> Jaxpr:
 
 def _merged(jaxpr: Jaxpr) -> Jaxpr:
     first: dict[Hashable, Equation] = {}
-    instead: dict[Var, Var] = {}
-
-    def replaced(atoms: Sequence[Atom]) -> list[Atom]:
-        return [instead.get(a, a) if type(a) is Var else a for a in atoms]
-
+    instead: dict[Var, Any] = {}
     equations = []
     for e in jaxpr.equations:
         op = on_programs(e.op, lambda p: p.memo(_merged))
-        new = with_parts(e, op, replaced(e.inputs))
+        new = with_parts(e, op, replaced(instead, e.inputs))
         same = first.setdefault(_key(new), new) if _can_be_merged(op) else new
         if same is new:
             equations.append(new)
         else:
             instead.update(zip(e.outputs, same.outputs, strict=True))
-    return with_equations(jaxpr, equations, replaced(jaxpr.outputs))
+    return with_equations(jaxpr, equations, replaced(instead, jaxpr.outputs))
 
 
 def _can_be_merged(op: Primitive) -> bool:

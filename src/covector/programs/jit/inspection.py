@@ -8,7 +8,7 @@ from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, type_of
 from covector.core.flat import FlatFunction, argument_numbers, who_of
-from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.jaxpr import Jaxpr, Var, replaced, run
 from covector.core.primitive import Primitive
 from covector.core.references import Ref
 from covector.core.source import function_name, wraps
@@ -163,12 +163,12 @@ def _closed(jaxpr: Jaxpr, captured: Sequence[Any]) -> Jaxpr:
     """The program with captured concrete arrays as literals."""
     if not captured or any(isinstance(x, Tracer | Ref) for x in captured):
         return jaxpr
-    known = dict(zip(jaxpr.inputs, captured, strict=False))
+    values: dict[Var, Any] = dict(zip(jaxpr.inputs, captured, strict=False))
     equations = [
-        type(e)(e.op, [known.get(a, a) for a in e.inputs], e.outputs, e.line)
+        type(e)(e.op, replaced(values, e.inputs), e.outputs, e.line)
         for e in jaxpr.equations
     ]
-    outputs = [known.get(a, a) for a in jaxpr.outputs]
+    outputs = replaced(values, jaxpr.outputs)
     return Jaxpr(jaxpr.inputs[len(captured) :], equations, outputs, jaxpr.name)
 
 
