@@ -43,7 +43,11 @@ class CompiledParts(NamedTuple):
 def machine_of(limits: MachineLimits) -> data.Machine:
     """The limits as an explanation shows them."""
     return data.Machine(
-        limits.name, limits.bytes_per_s, dict(limits.flops_per_s), limits.measured_on
+        limits.name,
+        limits.bytes_per_s,
+        dict(limits.flops_per_s),
+        limits.measured_on,
+        tuple(limits.cached),
     )
 
 

@@ -50,6 +50,8 @@ class Machine:
     #: by the name of the dtype
     flops_per_s: dict[str, float]
     measured_on: str
+    #: numbers of bytes that caches hold, each with the bytes per second there
+    cached: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)

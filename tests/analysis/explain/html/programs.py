@@ -143,6 +143,7 @@ class Builder:
                 bytes_per_s=4.0e10,
                 flops_per_s=dict(f32=1.2e12, f64=6.0e11),
                 measured_on="2026-01-01",
+                cached=[[1 << 18, 1.6e11]],
             ),
             lines=self.lines,
             equations=self.equations,

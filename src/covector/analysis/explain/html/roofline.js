@@ -13,7 +13,7 @@ function rooflineView(program) {
     holder.append(make("p", { class: "note" }, "The limits of the machine are not known, or the program was not compiled."));
     return;
   }
-  holder.append(make("p", {}, `${machine.name}: ${bytes(machine.bytes_per_s)}/s, ${roofs(machine).map(([name, rate]) => `${flops(rate)}FLOP/s in ${name}`).join(", ")}. No run can be faster than ${seconds(roofline.lower_bound_s)}.`));
+  holder.append(make("p", {}, `${machine.name}: ${bytes(machine.bytes_per_s)}/s from memory, ${roofs(machine).map(([name, rate]) => `${flops(rate)}FLOP/s in ${name}`).join(", ")}. No run can be faster than ${seconds(roofline.lower_bound_s)}.`));
   if (roofline.gains.length) holder.append(gainList(program, roofline.gains));
   const points = kernels.map(pointOf).filter((point) => point.intensity > 0 && point.speed > 0);
   if (!points.length) return;
@@ -26,6 +26,26 @@ function rooflineView(program) {
 
 function roofs(machine) {
   return Object.entries(machine.flops_per_s).sort((a, b) => b[1] - a[1]);
+}
+
+// The rates at which bytes come, from caches and from memory; caches that are about as
+// fast as each other are one.
+function bandwidths(machine) {
+  const found = [];
+  for (const [size, rate] of [...(machine.cached ?? [])].sort((a, b) => b[1] - a[1])) {
+    const last = found[found.length - 1];
+    if (last && last.rate < 1.6 * rate) last.size = Math.max(last.size, size);
+    else found.push({ size, rate });
+  }
+  const caches = found.map(({ size, rate }) => ({ name: `caches, up to ${bytes(size)}`, rate }));
+  return [...caches, { name: "memory", rate: machine.bytes_per_s }];
+}
+
+// A name along a line of constant bandwidth, above its beginning.
+function slopeText(x, y, start, rate) {
+  const [left, top] = [x(start), y(start * rate)];
+  const angle = (Math.atan2(y(10 * start * rate) - top, x(10 * start) - left) * 180) / Math.PI;
+  return { x: left + 30, y: top - 6, transform: `rotate(${angle.toFixed(1)} ${left} ${top})` };
 }
 
 // Measured where it was; else the speed at which the kernel reaches its lower bound.
@@ -48,9 +68,14 @@ function paintRoofline(svg, width, program, points, told) {
   svg.append(
     draw("text", { x: width - MARGIN.right, y: ROOFLINE_HEIGHT - 3, class: "tick end" }, "FLOP per byte"),
     draw("text", { x: 4, y: 10, class: "tick" }, "FLOP/s"));
-  const slope = (intensity) => y(Math.max(Math.min(intensity * machine.bytes_per_s, ys[1]), ys[0]));
-  const start = Math.max(xs[0], ys[0] / machine.bytes_per_s);
-  svg.append(draw("path", { class: "roof", d: `M${x(start)} ${slope(start)}L${x(knee)} ${y(best)}H${width - MARGIN.right}` }));
+  for (const bandwidth of bandwidths(machine)) {
+    const start = Math.max(xs[0], ys[0] / bandwidth.rate);
+    const end = Math.min(best / bandwidth.rate, xs[1]);
+    const name = bandwidth.rate === machine.bytes_per_s ? "roof" : "roof lower";
+    svg.append(draw("path", { class: name, d: `M${x(start)} ${y(start * bandwidth.rate)}L${x(end)} ${y(end * bandwidth.rate)}` }));
+    svg.append(draw("text", { ...slopeText(x, y, start, bandwidth.rate), class: "tick" }, bandwidth.name));
+  }
+  svg.append(draw("path", { class: "roof", d: `M${x(knee)} ${y(best)}H${width - MARGIN.right}` }));
   for (const [k, [, rate]] of rates.entries()) {
     if (k) svg.append(draw("path", { class: "roof lower", d: `M${x(rate / machine.bytes_per_s)} ${y(rate)}H${width - MARGIN.right}` }));
   }
@@ -71,7 +96,7 @@ function roofLabels(rates, y) {
   const labels = [];
   for (const [name, rate] of rates) {
     const last = labels[labels.length - 1];
-    if (last && y(rate) - last.at < 16) last.names.push(name);
+    if (last && y(rate) - last.at < 22) last.names.push(name);
     else labels.push({ names: [name], at: y(rate) });
   }
   return labels;
