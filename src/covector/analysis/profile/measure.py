@@ -7,7 +7,6 @@ from typing import Any
 
 from covector import profiler, tree
 from covector.analysis.compiled import programs
-from covector.analysis.compiled.hlo import Module
 from covector.analysis.profile import recording
 from covector.analysis.profile.result import KernelTime, LinePart, LineTime, Profile
 from covector.analysis.profile.summary import summarise
@@ -145,18 +144,4 @@ def _with_lines_of(
         args, kwargs = (), {}
     elif not isinstance(fun, PjitFunction):
         return
-    own = programs.compiled(fun, args, kwargs, "profile").optimised()
-    for name, module in found.modules.items():
-        if recording.bare_name(name) == own.name and _same(module, own):
-            found.modules[name] = own
-
-
-def _same(one: Module, other: Module) -> bool:
-    """Whether two modules have the same instructions."""
-    return all(
-        [
-            one.computations[name].instructions.keys() == c.instructions.keys()
-            for name, c in other.computations.items()
-            if name in one.computations
-        ]
-    )
+    found.add(programs.compiled(fun, args, kwargs, "profile").optimised())

@@ -37,6 +37,24 @@ class Recording(NamedTuple):
     runs: list[tuple[float, float]]
     modules: dict[str, hlo.Module]
 
+    @property
+    def kernels_of(self) -> dict[str, set[str]]:
+        """The names of the kernels of each program that ran."""
+        found: dict[str, set[str]] = {}
+        for event in self.events:
+            found.setdefault(event.program, set()).add(event.kernel)
+        return found
+
+    def add(self, module: hlo.Module, name: str | None = None) -> None:
+        """Enter the module of programs that have its name, and no other kernels; that
+        of one ``name`` goes before others. XLA may have given a program two numbers.
+        """
+        there = {n for c in module.computations.values() for n in c.instructions}
+        for program, kernels in self.kernels_of.items():
+            first = name in (None, program) or program not in self.modules
+            if first and bare_name(program) == module.name and kernels <= there:
+                self.modules[program] = module
+
 
 def read(xspace: bytes) -> Recording:
     """The kernels in an XSpace, and their programs.
@@ -44,7 +62,6 @@ def read(xspace: bytes) -> Recording:
     Raises:
       ValueError: it is none.
     """
-    known = {name: functools.cache(text) for name, text in _modules(xspace)}
     events: list[KernelEvent] = []
     runs: list[tuple[float, float]] = []
     for plane in ProfileData.from_serialized_xspace(xspace).planes:
@@ -56,10 +73,11 @@ def read(xspace: bytes) -> Recording:
         ]
         runs += [(e.start, e.start + e.duration) for e in found if e.name == RUN]
         events += _kernels(found)
-    ran = {event.program for event in events}
-    return Recording(
-        events, sorted(runs), {n: hlo.parse(known[n]()) for n in ran if n in known}
-    )
+    made = Recording(events, sorted(runs), {})
+    for name, text in _modules(xspace):
+        if bare_name(name) in {bare_name(program) for program in made.kernels_of}:
+            made.add(hlo.parse(text()), name)
+    return made
 
 
 #: lines that repeat what streams say
