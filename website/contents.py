@@ -52,7 +52,7 @@ CONTENTS = {
                 numpy_dtype_promotion numpy_rank_promotion threefry_partitionable
                 transfer_guard transfer_guard_device_to_device
                 transfer_guard_device_to_host transfer_guard_host_to_device
-                print_environment_info progress""",
+                print_environment_info progress explain_nan""",
     },
     "covector.numpy": {
         "Creating arrays": "covector.numpy: creation ranges matrices mesh_grids",

@@ -25,8 +25,8 @@ Insert = Callable[[Stop, FrameType, Any], None]
 
 def _is_pythons(file: str) -> bool:
     """Whether a file is one of Python's, or none."""
-    if file.startswith("<"):
-        return not file.startswith("<ipython")
+    if file.startswith(("<frozen", "<string>")):
+        return True
     return file.startswith(_STDLIB) and not file.startswith(_INSTALLED)
 
 
