@@ -23,16 +23,16 @@ CONTENTS = {
     "covector": {
         "Arrays": "covector: Array ShapeDtypeStruct typeof float0",
         "Compilation": """
-            covector: jit make_jaxpr explain eval_shape closure_convert named_call
+            covector: jit make_jaxpr eval_shape closure_convert named_call
                 named_scope
                 pure_callback effects_barrier clear_caches ensure_compile_time_eval
                 block_until_ready __version__""",
         "Derivatives": """
             covector: grad value_and_grad jvp vjp linearize linear_transpose jacfwd
                 jacrev jacobian hessian custom_jvp custom_vjp custom_gradient
-                checkpoint remat checkpoint_policies check_rule
-                check_gradients""",
+                checkpoint remat checkpoint_policies check_rule""",
         "Batching and composing": "covector: vmap compose",
+        "Seeing inside": "covector: explain profile explain_nan check_gradients",
         "Devices and shardings": """
             covector: Device devices local_devices device_count local_device_count
                 process_count process_index process_indices default_backend device_put
@@ -52,7 +52,7 @@ CONTENTS = {
                 numpy_dtype_promotion numpy_rank_promotion threefry_partitionable
                 transfer_guard transfer_guard_device_to_device
                 transfer_guard_device_to_host transfer_guard_host_to_device
-                print_environment_info progress explain_nan""",
+                print_environment_info progress""",
     },
     "covector.numpy": {
         "Creating arrays": "covector.numpy: creation ranges matrices mesh_grids",
@@ -71,7 +71,7 @@ CONTENTS = {
             covector.numpy: reshaping axis_order concatenation splitting repeating
                 padding insert_delete""",
         "Indexing": "covector.numpy: indexing_take index_tricks nonzeros",
-        "Sorting, searching, sets": "covector.numpy: sorting searching unique sets",
+        "Sorting, searching, sets": "covector.numpy: sorting searching unique_elements sets",
         "Products": "covector.numpy: matrix_products contraction einsum",
         "Polynomials and sampled functions": """
             covector.numpy: polynomial polynomial_zeros interpolation differences
