@@ -9,7 +9,7 @@ const KEYS = "Graph of operations. Arrow keys go from node to node, Enter opens 
 class GraphView {
   constructor(program) {
     this.program = program;
-    this.state = { frame: null, depth: 0, toggled: new Map(), critical: false, hovered: null, slices: null };
+    this.state = { frame: null, detail: 0, toggled: new Map(), critical: false, hovered: null, slices: null };
     this.trees = new Map();
     this.scene = { nodes: [], edges: [], width: 0, height: 0 };
     this.colors = themeColors();
@@ -19,7 +19,7 @@ class GraphView {
     this.tip = make("div", { class: "tip", hidden: true });
     this.way = make("nav", { class: "way", "aria-label": "Programs around this one" });
     this.panel = make("aside", { class: "panel", "aria-label": "Selected operation" });
-    this.detail = make("output", { class: "soft" });
+    this.shown = make("output", { class: "soft" });
     const stage = make("div", { class: "stage" }, this.canvas, this.tip, this.zoomButtons());
     viewOf("flow").append(this.toolbar(), this.way, make("div", { class: "split" }, stage, this.panel), make("p", { class: "note" }, HINT));
     this.listen();
@@ -36,7 +36,7 @@ class GraphView {
   enter(frame) {
     this.state.frame = frame;
     this.state.toggled.clear();
-    this.state.depth = fittingDepth(this.treeOf(frame), FITTING);
+    this.state.detail = fittingDetail(this.treeOf(frame), FITTING);
     this.rebuild();
     this.camera.home();
   }
@@ -50,15 +50,15 @@ class GraphView {
 
   rebuild() {
     const tree = this.treeOf(this.state.frame);
-    const graph = shownGraph(this.program, this.state.frame, groupsShown(tree, this.state.depth, this.state.toggled));
+    const graph = shownGraph(this.program, this.state.frame, groupsShown(tree, this.state.detail, this.state.toggled));
     graph.nodes.forEach((node) => describe(this.program, node));
     markPath(graph, criticalPath(this.program, this.state.frame));
     Object.assign(graph, layOut(graph.nodes, graph.edges));
     this.scene = graph;
     const cost = largest(this.scene.nodes, (node) => node.cost) || 1;
     for (const node of this.scene.nodes) node.share = node.cost / cost;
-    const hidden = depthOf(tree) - this.state.depth;
-    this.detail.textContent = `${counted(this.scene.nodes.length, "node")}${hidden > 0 ? "" : ", all operations"}`;
+    const hidden = mostDetail(tree) - this.state.detail;
+    this.shown.textContent = `${counted(this.scene.nodes.length, "node")}${hidden > 0 ? "" : ", all operations"}`;
     this.showWay();
     this.lightSlices();
     this.tellDetails();
@@ -73,9 +73,9 @@ class GraphView {
     });
   }
 
-  changeDepth(by) {
+  changeDetail(by) {
     const anchor = this.middleNode();
-    this.state.depth = Math.min(Math.max(this.state.depth + by, 0), depthOf(this.treeOf(this.state.frame)));
+    this.state.detail = Math.min(Math.max(this.state.detail + by, 0), mostDetail(this.treeOf(this.state.frame)));
     this.state.toggled.clear();
     this.rebuild();
     this.camera.centre(this.nodeWith(anchor?.equations[0]) ?? this.scene.nodes[0]);
@@ -169,7 +169,7 @@ class GraphView {
     } });
     return make("div", { class: "toolbar" },
       searchBox(this.program, () => this.canvas.focus({ preventScroll: true })),
-      make("span", { class: "group" }, button("less detail", () => this.changeDepth(-1)), button("more detail", () => this.changeDepth(1)), this.detail),
+      make("span", { class: "group" }, button("less detail", () => this.changeDetail(-1)), button("more detail", () => this.changeDetail(1)), this.shown),
       make("label", { class: "check" }, critical, " critical path"));
   }
 

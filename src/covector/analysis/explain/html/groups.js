@@ -80,10 +80,12 @@ function usersOf(program, id) {
   return new Set(program.equations[id].outputs.flatMap((v) => program.values[v].used_by));
 }
 
-// The groups of a program as a tree; leaves are single operations.
+// The groups of a program as a tree; leaves are single operations. The rank of a group
+// says what it is: scopes by their depth, then functions, then lines.
 function groupTree(program, frame) {
   const ids = operationsIn(program, frame);
   const keys = new Map(ids.map((id) => [id, groupKeys(program, id)]));
+  const most = Math.max(0, ...new Set([...keys.values()].map((path) => path.length)));
   const leaf = (id) => ({ key: `operation ${id}`, kind: "operation", equations: [id], children: [] });
   const split = (members, depth) => runs(members, (id) => keys.get(id)[depth]?.name).flatMap((run) => {
     const key = keys.get(run[0])[depth];
@@ -91,7 +93,8 @@ function groupTree(program, frame) {
     const children = split(run, depth + 1);
     if (children.length === 1 && key.kind === "function") return children;
     const inner = children.length === 1 ? children[0].children : children;
-    return [{ key: `${key.name} from ${run[0]}`, kind: key.kind, label: key.label, equations: run, children: inner }];
+    const rank = key.kind === "scope" ? depth : most - (key.kind === "function" ? 2 : 1);
+    return [{ key: `${key.name} from ${run[0]}`, kind: key.kind, rank, label: key.label, equations: run, children: inner }];
   });
   return split(gatheredOrder(program, ids, keys), 0);
 }
@@ -105,26 +108,25 @@ function runs(items, name) {
   return found;
 }
 
-// The groups and operations that are seen, when groups above this depth are open.
-// ``toggled`` has the groups that are open, or not, whatever their depth.
-function groupsShown(tree, depth, toggled = new Map()) {
-  const visit = (node, at) => {
-    if (!node.children.length) return [node];
-    const open = toggled.get(node.key) ?? at < depth;
-    return open ? node.children.flatMap((child) => visit(child, at + 1)) : [node];
-  };
-  return tree.flatMap((node) => visit(node, 0));
+// The groups and operations that are seen, when groups below this rank are open.
+// ``toggled`` has the groups that are open, or not, whatever their rank.
+function groupsShown(tree, detail, toggled = new Map()) {
+  return tree.flatMap((node) => {
+    const open = node.children.length > 0 && (toggled.get(node.key) ?? node.rank < detail);
+    return open ? groupsShown(node.children, detail, toggled) : [node];
+  });
 }
 
-function depthOf(tree) {
-  return Math.max(0, ...tree.map((node) => (node.children.length ? 1 + depthOf(node.children) : 0)));
+// The detail at which all operations are seen.
+function mostDetail(tree) {
+  return tree.reduce((most, node) => Math.max(most, node.children.length ? Math.max(node.rank + 1, mostDetail(node.children)) : 0), 0);
 }
 
 // The most detail at which no more nodes than these are seen.
-function fittingDepth(tree, most) {
-  let depth = 0;
-  while (depth < depthOf(tree) && groupsShown(tree, depth + 1).length <= most) depth += 1;
-  return depth;
+function fittingDetail(tree, most) {
+  let detail = 0;
+  while (detail < mostDetail(tree) && groupsShown(tree, detail + 1).length <= most) detail += 1;
+  return detail;
 }
 
 // The graph of what is seen: nodes, inputs and results, and edges from makers to users.
