@@ -18,12 +18,10 @@ from covector.analysis.memory.plan import (
     slots_of,
     worst_moment,
 )
-from covector.analysis.memory.tables import Table, Tabular, shown_file
+from covector.analysis.memory.tables import UNKNOWN, Tabular, shown_file, table
 from covector.analysis.passes.liveness import liveness
+from covector.analysis.terminal import Table
 from covector.core.sizes import show_bytes
-
-#: the line of what comes from no line of the user's
-UNKNOWN = "unknown"
 
 
 class ArgumentNeed(NamedTuple):
@@ -125,17 +123,17 @@ class MemoryEstimate(Tabular):
             f"{show_bytes(self.result_bytes)} of results{shared}, "
             f"{show_bytes(self.temporary_bytes)} of temporaries"
         )
-        tables = [Table(title)]
+        tables = [table(title)]
         if self.lines:
             rows = [
-                (show_bytes(x.temporaries), show_bytes(x.results), x.name)
+                (x.name, show_bytes(x.temporaries), show_bytes(x.results))
                 for x in self.lines
             ]
-            columns = "temporaries", "results", "line"
-            tables.append(Table("by line, at the fullest moment", columns, rows, 2))
+            columns = "line", "temporaries", "results"
+            tables.append(table("by line, at the fullest moment", columns, rows))
         if self.arguments:
-            rows = [(show_bytes(a.bytes), a.name) for a in self.arguments]
-            tables.append(Table("arguments", ("memory", "argument"), rows))
+            rows = [(a.name, show_bytes(a.bytes)) for a in self.arguments]
+            tables.append(table("arguments", ("argument", "memory"), rows))
         return tables
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from covector.analysis.memory.blocks import Block, blocks_of
-from covector.analysis.memory.tables import Table, shown_line
+from covector.analysis.memory.tables import shown_line, table
+from covector.analysis.terminal import Table
 from covector.core.array import ConcreteArray
 from covector.core.recording import recorder
 from covector.core.sizes import show_bytes
@@ -163,5 +164,5 @@ def line_name(x: HeldArray) -> str:
 
 def group_table(title: str, kind: str, found: Sequence[Group]) -> Table:
     """A table of groups."""
-    rows = [(show_bytes(g.bytes), f"{g.arrays}", g.name) for g in found]
-    return Table(title, ("memory", "arrays", kind), rows, 2)
+    rows = [(g.name, f"{g.arrays}", show_bytes(g.bytes)) for g in found]
+    return table(title, (kind, "arrays", "memory"), rows)

@@ -12,7 +12,8 @@ from covector.analysis.memory.held import (
     line_name,
 )
 from covector.analysis.memory.holders import holders_of
-from covector.analysis.memory.tables import Table, Tabular
+from covector.analysis.memory.tables import Tabular, table, table_of_texts
+from covector.analysis.terminal import Table
 from covector.core.sizes import show_bytes
 from covector.errors import how_many
 from covector.programs.placement.transfer import known_arrays
@@ -71,18 +72,18 @@ class MemoryReport(Tabular):
         if self.deleted:
             title += f"; {how_many(self.deleted, 'other')} deleted or donated"
         asked = any([x.holders is not None for x in self.arrays])
-        columns = ["memory", "type", "device", "made at", "note"]
+        columns = ["type", "made at", "device", "note", "memory"]
         rows = [
-            [show_bytes(x.bytes), x.type, x.device, line_name(x), x.note]
+            [x.type, line_name(x), x.device, x.note, show_bytes(x.bytes)]
             for x in self.arrays
         ]
         if asked:
-            columns.insert(4, "held by")
+            columns.insert(2, "held by")
             for row, x in zip(rows, self.arrays, strict=True):
-                row.insert(4, "; ".join(x.holders or ("nothing that is known",)))
-        tables = [Table(title, tuple(columns), rows)]
+                row.insert(2, "; ".join(x.holders or ("nothing that is known",)))
+        tables = [table_of_texts(title, columns, rows, len(columns) - 1)]
         if any([x.line is None for x in self.arrays]):
-            tables.append(Table(HINT))
+            tables.append(table(HINT))
         if self.arrays:
             tables += [
                 group_table("by line", "made at", self.by_line()),

@@ -10,8 +10,9 @@ from typing import Any
 
 from covector.analysis.compiled.hlo import parse
 from covector.analysis.compiled.programs import lines_of
-from covector.analysis.memory.estimates import UNKNOWN, by_line
+from covector.analysis.memory.estimates import by_line
 from covector.analysis.memory.held import HeldArray, held_by, line_name
+from covector.analysis.memory.tables import UNKNOWN
 from covector.core.sizes import show_bytes
 from covector.errors import how_many
 from covector.programs.jit.memory_limit import in_words

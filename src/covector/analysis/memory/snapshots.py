@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from covector.analysis.memory.held import HeldArray, held_by, line_name
 from covector.analysis.memory.statistics import Statistics, statistics
-from covector.analysis.memory.tables import Table, Tabular
+from covector.analysis.memory.tables import Tabular, table, table_of_texts
+from covector.analysis.terminal import Table
 from covector.core.sizes import show_bytes
 from covector.errors import ArgumentError, how_many
 from covector.programs.placement.transfer import known_arrays
@@ -55,18 +56,20 @@ class Difference(Tabular):
     def tables(self) -> list[Table]:
         """What is shown of it."""
         if not self.grown and not self.shrunk:
-            return [Table("no array came, and none went")]
-        columns = "memory", "arrays", "type", "made at"
+            return [table("no array came, and none went")]
+        columns = "type", "made at", "arrays", "memory"
         tables = []
         for title, changes in (("grew", self.grown), ("shrank", self.shrunk)):
             if changes:
                 arrays = how_many(abs(sum([c.arrays for c in changes])), "array")
                 size = show_bytes(abs(sum([c.bytes for c in changes])))
                 rows = [
-                    (show_bytes(abs(c.bytes)), f"{abs(c.arrays)}", c.type, c.line)
+                    (c.type, c.line, f"{abs(c.arrays)}", show_bytes(abs(c.bytes)))
                     for c in changes
                 ]
-                tables.append(Table(f"{title} by {arrays}, {size}", columns, rows, 2))
+                tables.append(
+                    table_of_texts(f"{title} by {arrays}, {size}", columns, rows, 2)
+                )
         return tables
 
 
@@ -130,7 +133,7 @@ class Snapshot(Tabular):
         """What is shown of it."""
         title = how_many(len(self.arrays), "live array")
         return [
-            Table(f"{title}, {show_bytes(self.total_bytes)}"),
+            table(f"{title}, {show_bytes(self.total_bytes)}"),
             *self.statistics.tables(),
         ]
 

@@ -4,7 +4,8 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from covector.analysis.memory.tables import Table, Tabular
+from covector.analysis.memory.tables import Tabular, table
+from covector.analysis.terminal import Table
 from covector.core.sizes import show_bytes
 from covector.runtime import client
 from covector.runtime.memory import heap, keep_memory
@@ -68,16 +69,16 @@ class Statistics(Tabular):
             "heap, freed and kept": process.heap_kept,
             "mapped beside the heap": process.heap_mapped,
         }
-        rows = [(_shown(size), name) for name, size in names.items()]
-        tables = [Table("the process", ("memory", "what"), rows)]
+        rows = [(name, _shown(size)) for name, size in names.items()]
+        tables = [table("the process", ("", "memory"), rows)]
         told = [d for d in self.devices if d.in_use is not None]
         if told:
             rows = [
-                (_shown(d.in_use), _shown(d.peak), _shown(d.limit), d.device)
+                (d.device, _shown(d.in_use), _shown(d.peak), _shown(d.limit))
                 for d in told
             ]
-            columns = "in use", "at most", "limit", "device"
-            tables.append(Table("devices", columns, rows, 3))
+            columns = "device", "in use", "at most", "limit"
+            tables.append(table("devices", columns, rows))
         return tables
 
 

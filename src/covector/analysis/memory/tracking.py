@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from covector import options
 from covector.analysis.memory.ledger import Ledger, Owner
-from covector.analysis.memory.tables import Table, Tabular, shown_line
+from covector.analysis.memory.tables import Tabular, shown_line, table
+from covector.analysis.terminal import Table
 from covector.core.annotations import MemorySize
 from covector.core.array import ConcreteArray
 from covector.core.recording import recorder
@@ -112,12 +113,12 @@ class Tracking(Tabular):
             f"{show_bytes(self.current_bytes)} after, "
             f"{show_bytes(self.allocated_bytes)} allocated"
         )
-        columns = "at the peak", "temporaries", "allocated", "kept", "arrays", "line"
+        columns = "line", "at the peak", "temporaries", "allocated", "kept", "arrays"
         rows = []
         for u in self.lines():
             sizes = u.at_peak, u.temporaries, u.allocated, u.kept
-            rows.append([*map(show_bytes, sizes), f"{u.arrays}", u.name])
-        return [Table(title, columns, rows, 5)]
+            rows.append([u.name, *map(show_bytes, sizes), f"{u.arrays}"])
+        return [table(title, columns, rows)]
 
     def check(self, limit: int) -> None:
         """Raise where more was held at the peak."""
