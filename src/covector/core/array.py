@@ -24,7 +24,7 @@ from covector.core.sharding.shard import Shard, numbered
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.types import ArrayType
 from covector.errors import AxisError, DeletedArrayError
-from covector.runtime import buffers, client, shards
+from covector.runtime import buffers, client, memory, shards
 
 
 class ConcreteArray(Exported):
@@ -237,7 +237,11 @@ class ConcreteArray(Exported):
         if self._buffer is not None and not self.on_host():
             copied = buffers.copy_to_device(self._buffer, self.device, always=True)
             return ConcreteArray(self.type, None, copied, self.placement)
-        return ConcreteArray(self.type, np.array(self.host()), None, self.placement)
+        try:
+            values = np.array(self.host())
+        except MemoryError as error:
+            raise memory.out_of_memory(error) from None
+        return ConcreteArray(self.type, values, None, self.placement)
 
     # -- shards ------------------------------------------------------------------------
 

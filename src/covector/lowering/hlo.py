@@ -20,7 +20,7 @@ from jaxlib.mlir import ir
 from covector.core import dtypes
 from covector.core.source import Line
 from covector.core.types import ArrayType
-from covector.runtime import modules
+from covector.runtime import memory, modules
 
 #: a value of a program in MLIR, an ``ir.Value``; MLIR has no types for checkers
 HloValue: TypeAlias = Any
@@ -70,6 +70,9 @@ _ELEMENTS = {
 }
 
 
+#: the most bytes that XLA can count
+_MOST_BYTES = 2**63 - 1
+
 #: integers narrower than a byte, which MLIR reads from bytes
 _BYTES = {
     dtypes.int2: dtypes.int8,
@@ -89,7 +92,13 @@ def element_name(dtype: np.dtype) -> str:
 
 @functools.cache
 def tensor_type(type: ArrayType) -> ir.Type:
-    """The MLIR type of an array type."""
+    """The MLIR type of an array type.
+
+    Raises OutOfMemory for one that no memory holds: XLA would end the process.
+    """
+    if type.size * type.storage.itemsize > _MOST_BYTES:
+        words = f"{type} has more bytes than 63 bits can count"
+        raise memory.out_of_memory(MemoryError(words))
     dims = "".join([f"{n:d}x" for n in type.shape])
     return ir.Type.parse(f"tensor<{dims}{element_name(type.storage)}>", _context)
 

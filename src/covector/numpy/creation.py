@@ -388,7 +388,7 @@ def _full(
         broadcast_shapes(who, [value.type, out])
     try:
         values = np.full(shape, value.host(), out.storage)
-    except MemoryError as error:
+    except (MemoryError, ValueError) as error:  # NumPy cannot count so many bytes
         raise memory.out_of_memory(error) from None
     return ConcreteArray(out, values)
 
@@ -399,7 +399,7 @@ def _constant(value: int, type: ArrayType) -> Array:
         return broadcast_to(scalar(value, type.dtype, type.weak), type.shape)
     try:
         values = (np.ones if value else np.zeros)(type.shape, type.storage)
-    except MemoryError as error:
+    except (MemoryError, ValueError) as error:  # NumPy cannot count so many bytes
         raise memory.out_of_memory(error) from None
     return ConcreteArray(type, values)
 

@@ -148,7 +148,7 @@ def _fetch(buffer: Buffer) -> np.ndarray:
                 values = buffer._to_np_array_did_copy()[0]
             else:
                 values = buffer._single_device_array_to_np_array_did_copy()[0]
-    except JaxlibError as error:
+    except (JaxlibError, MemoryError) as error:
         report(error)
     values.flags.writeable = False
     return values
@@ -169,7 +169,7 @@ def donated_twice(error: Exception) -> bool:
     return "donated in the same call" in str(error)
 
 
-def report(error: JaxlibError) -> NoReturn:
+def report(error: JaxlibError | MemoryError) -> NoReturn:
     """Raise what an error of the runtime means to a user."""
     words = str(error)
     raised = host_calls.raised(words)

@@ -14,6 +14,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import memory
 from covector.core.recording import recorder
+from tests import meshes
 
 history = []
 
@@ -247,3 +248,28 @@ def test_arrays_of_numpy_that_come_in_are_recorded_as_well():
     with memory.record_lines():
         x = cnp.asarray(np.ones(919))
     assert of(x.shape).line is not None
+
+
+def test_a_sharded_array_holds_a_shard_on_each_device_and_a_replicated_one_a_copy():
+    sharded = meshes.put(np.ones((16, 932), np.float32), "x", "y")
+    replicated = meshes.put(np.ones((3, 941), np.float32))
+    step = cv.jit(lambda x: x + 1, donate_argnums=0)
+    with memory.track() as tracking:
+        moved = step(meshes.put(np.ones((8, 1600), np.float32), "x"))
+    report = memory.report()
+    found = {x.shape: x for x in report.arrays}
+    assert (found[16, 932].bytes, found[16, 932].blocks) == (16 * 932 * 4, 8)
+    assert (found[3, 941].bytes, found[3, 941].blocks) == (8 * 3 * 941 * 4, 8)
+    assert found[3, 941].note == "8 copies"
+    assert "NamedSharding" in found[16, 932].device
+    kept = sum(use.kept for use in tracking.lines())
+    assert kept == pytest.approx(moved.nbytes * 4, abs=100)  # and the number 1
+    assert sharded.shape != replicated.shape
+
+
+def test_an_estimate_of_a_sharded_program_is_of_one_device():
+    x = meshes.put(np.ones((16, 800), np.float32), "x", "y")
+    needs = memory.estimate(lambda x: cnp.tanh(x) * 2)(x)
+    assert needs.devices == 8
+    assert needs.argument_bytes == needs.result_bytes == 16 * 800 * 4 // 8
+    assert "on each of 8 devices" in str(needs)

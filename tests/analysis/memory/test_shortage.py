@@ -27,8 +27,23 @@ def message(fun, *args):
         lambda: cnp.full((ABSURD,), 3.0),
         lambda: cnp.broadcast_to(cnp.ones(()), (ABSURD,)),
         lambda: cnp.asarray(np.broadcast_to(np.float32(1), (ABSURD,))),
+        cv.core.array.from_host(np.broadcast_to(np.float32(1), (ABSURD,))).copy,
+        lambda: cnp.zeros((1 << 62,)),
+        lambda: cnp.full((1 << 62,), 3.0),
+        lambda: cnp.repeat(cnp.ones((1 << 21,)), ABSURD),
+        lambda: cv.jit(lambda: cnp.zeros((1 << 32, 1 << 32)).sum())(),
     ],
-    ids=["zeros", "full", "broadcast", "numpy"],
+    ids=[
+        "zeros",
+        "full",
+        "broadcast",
+        "numpy",
+        "copy",
+        "zeros of 2**64 bytes",
+        "full of 2**64 bytes",
+        "repeat of 2**67 bytes",
+        "jit of 2**66 bytes",
+    ],
 )
 def test_what_does_not_fit_is_one_error_wherever_it_fails(fun):
     assert message(fun).startswith("out of memory: ")

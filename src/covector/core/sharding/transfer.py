@@ -29,7 +29,7 @@ from covector.errors import (
     ShardingError,
     how_many,
 )
-from covector.runtime import buffers, client, shards
+from covector.runtime import buffers, client, memory, shards
 
 logger: logging.Logger = logging.getLogger("covector.transfer")
 
@@ -112,7 +112,10 @@ def to_host(buffer: buffers.Buffer, type: ArrayType, sharding: Sharding) -> np.n
         return buffers.to_host(found[0])
     _check_all_here(type, sharding)
     indices = sharding.devices_indices_map(type.shape)
-    values = np.empty(type.shape, type.storage)
+    try:
+        values = np.empty(type.shape, type.storage)
+    except MemoryError as error:
+        raise memory.out_of_memory(error) from None
     done: set[Any] = set()
     for shard, index in zip(found, indices.values(), strict=True):
         bounds = _bounds(index)

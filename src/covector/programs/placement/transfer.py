@@ -83,7 +83,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
     What only the library holds is not listed: the numbers in programs and caches, such
     as the 3.5 of ``x * 3.5``. It looks at every object of the process, which takes some
-    milliseconds.
+    milliseconds. Arrays that were there at a call of ``gc.freeze`` are hidden from it.
 
     >>> import covector as cv
     >>> x = cv.numpy.ones((7, 11))
