@@ -5,6 +5,7 @@ import hashlib
 import os
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -343,6 +344,13 @@ def test_off_keeps_programs_in_memory_only(tmp_path):
     environment = {"XDG_CACHE_HOME": str(tmp_path), "COVECTOR_CACHE_DIR": "off"}
     output_of(LONG, **environment)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_is_the_one_that_the_user_has_for_caches(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder.user_cache() == tmp_path / "covector"
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")  # is to be passed over
+    assert cache_folder.user_cache().is_relative_to(Path.home())
 
 
 def test_without_a_home_nothing_is_kept(monkeypatch):

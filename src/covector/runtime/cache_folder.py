@@ -54,6 +54,26 @@ def user_cache() -> Path | None:
     return None
 
 
+def write_in_one_step(path: Path, content: bytes) -> None:
+    """Write a file, of which no reader sees a part.
+
+    A folder that is full or read-only costs the speed-up, not the computation.
+    """
+    part = None
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            part = file.name
+            file.write(content)
+        os.replace(part, path)
+        part = None
+    except OSError:
+        pass
+    finally:
+        if part is not None:
+            Path(part).unlink(missing_ok=True)
+
+
 class CacheFolder:
     """Executables in files, by their keys, which are digests in hexadecimal digits.
 
@@ -106,22 +126,8 @@ class CacheFolder:
         return serialized
 
     def write(self, key: str, serialized: bytes) -> None:
-        """Write a file in one step, so that no reader sees a part of it.
-
-        A folder that is full or read-only costs the speed-up, not the computation.
-        """
-        part = None
-        try:
-            with tempfile.NamedTemporaryFile(dir=self.path, delete=False) as file:
-                part = file.name
-                file.write(_head(key, serialized) + serialized)
-            os.replace(part, self._file(key))
-            part = None
-        except OSError:
-            pass
-        finally:
-            if part is not None:
-                Path(part).unlink(missing_ok=True)
+        """Write the file of an executable."""
+        write_in_one_step(self._file(key), _head(key, serialized) + serialized)
         with self._lock:
             due = self._written % _CHECKED_EVERY == 0
             self._written += 1

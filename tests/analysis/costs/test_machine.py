@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
@@ -129,10 +128,3 @@ def test_measuring_minds_neither_options_nor_what_is_traced():
 
     traced(1.0)
     assert rates[0] > 0
-
-
-def test_the_folder_is_the_one_that_the_user_has_for_caches(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert machine.users_folder() == tmp_path / "covector"
-    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")  # is to be passed over
-    assert machine.users_folder().is_relative_to(Path.home())

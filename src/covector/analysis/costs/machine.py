@@ -21,8 +21,6 @@ import json
 import math
 import os
 import platform
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,6 +37,7 @@ from covector.programs.jit.inspection import ensure_compile_time_eval
 from covector.programs.jit.jit import jit
 from covector.programs.placement.device_put import device_put
 from covector.runtime import client
+from covector.runtime.cache_folder import user_cache, write_in_one_step
 
 __all__ = ["MachineLimits", "machine_limits"]
 
@@ -292,33 +291,24 @@ def _seconds(fun: Callable[..., Any], arrays: Any) -> float:
 # -- files -----------------------------------------------------------------------------
 
 
-def users_folder() -> Path:
-    """The folder for what programs of this user may keep, and lose."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(named):  # as its standard asks
-        return Path(named) / "covector"
-    if sys.platform == "darwin":
-        return Path("~/Library/Caches/covector").expanduser()
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-        return Path(local).expanduser() / "covector" / "Cache"
-    return Path("~/.cache/covector").expanduser()
-
-
-def _path(key: str) -> Path:
+def _path(key: str) -> Path | None:
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-    return (folder or users_folder()) / f"machine-limits-{digest}.json"
+    there = folder or user_cache()
+    return there and there / f"machine-limits-{digest}.json"
 
 
 def _read(key: str) -> MachineLimits | None:
     """What a file says of this key; None where it is not as it must be."""
+    path = _path(key)
+    if path is None:
+        return None
     try:
-        found = json.loads(_path(key).read_text())
+        found = json.loads(path.read_text())
         given = found["limits"]
         cached = tuple([(size, rate) for size, rate in given["cached"]])
         limits = MachineLimits(**(given | {"cached": cached}))
         return limits if found["key"] == key and _is_valid(limits) else None
-    except (OSError, RuntimeError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
@@ -337,19 +327,7 @@ def _is_valid(limits: MachineLimits) -> bool:
 
 
 def _write(key: str, limits: MachineLimits) -> None:
-    """Write the file in one step; a folder that is full or read-only is left alone."""
     content = json.dumps({"key": key, "limits": asdict(limits)}, indent=1)
-    part = None
-    try:
-        path = _path(key)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            part = file.name
-            file.write(content)
-        os.replace(part, path)
-        part = None
-    except (OSError, RuntimeError):  # also: there is no home
-        pass
-    finally:
-        if part is not None:
-            Path(part).unlink(missing_ok=True)
+    path = _path(key)
+    if path is not None:
+        write_in_one_step(path, content.encode())
