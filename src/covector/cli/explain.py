@@ -15,7 +15,7 @@ import covector as cv
 from covector.core import dtypes
 from covector.core.source import wraps
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, CovectorError, did_you_mean
+from covector.errors import ArgumentError, CovectorError, MissingLibrary, did_you_mean
 
 _TYPE = re.compile(r"([a-z]\w*)(?:\[([\d,\s]*)\])?")
 _DTYPES = {dtypes.short_name(dtype): dtype for dtype in dtypes.NUMBERS}
@@ -83,11 +83,18 @@ def run(options: Namespace) -> int:
             options.json.write_text(text, encoding="utf-8")
             print(f"The data is in {options.json}")
         if options.html is None and options.json is None:
-            explanation.show(lines=options.lines)
+            _show(explanation, options.lines)
     except (CovectorError, OSError) as error:
         print(f"covector explain: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _show(explanation: Any, lines: int) -> None:
+    try:
+        explanation.show(lines=lines)
+    except MissingLibrary:  # of colours only
+        print(explanation)
 
 
 def explained(options: Namespace) -> Any:
