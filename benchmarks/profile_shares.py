@@ -1,9 +1,10 @@
 """Do profiles tell the truth? ``python -m benchmarks.profile_shares`` compares them
 with ablation, for the table of docs/profiling.md.
 
-A line is left out of a program, and the program timed again: what is missing then is
-what the line took. Its share of the time is compared with the share that
-``covector.profile`` says.
+A program has two parts, each a line. One is left out, and the program timed again: what
+is missing then is what the line took with the other; what the program takes without the
+other is what the line takes alone. The mean of both, as a share of the time, stands
+beside the share that ``covector.profile`` says.
 """
 
 import inspect
@@ -95,13 +96,16 @@ def fastest(functions: dict[str, Callable[..., Any]], args: Any) -> dict[str, fl
 def by_ablation(
     program: Callable[..., Any], args: tuple[Any, ...], parts: tuple[str, ...]
 ) -> dict[str, float]:
-    """The share of each part: what is missing without it."""
+    """The share of each part: what it takes, with and without the other, on average."""
     functions = {
         name: cv.jit(lambda *args, name=name: program(name, *args))
         for name in ("", *parts)
     }
     times = fastest(functions, args)
-    return {name: 1 - times[name] / times[""] for name in parts}
+    whole, (one, other) = times[""], parts
+    missing = {name: whole - times[name] for name in parts}
+    alone = {one: times[other], other: times[one]}
+    return {name: (missing[name] + alone[name]) / 2 / whole for name in parts}
 
 
 def by_profile(
