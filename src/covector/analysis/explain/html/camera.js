@@ -26,8 +26,16 @@ function makeCamera(canvas, scene, changed) {
   function centre(node) {
     if (!node) return;
     const { width, height } = scene();
-    camera.x = within(canvas.clientWidth / 2 - node.x * camera.scale, canvas.clientWidth, width * camera.scale);
-    camera.y = within(canvas.clientHeight / 2 - node.y * camera.scale, canvas.clientHeight, height * camera.scale);
+    camera.x = within(
+      canvas.clientWidth / 2 - node.x * camera.scale,
+      canvas.clientWidth,
+      width * camera.scale,
+    );
+    camera.y = within(
+      canvas.clientHeight / 2 - node.y * camera.scale,
+      canvas.clientHeight,
+      height * camera.scale,
+    );
     changed();
   }
 
@@ -35,7 +43,10 @@ function makeCamera(canvas, scene, changed) {
   function home() {
     camera.scale = Math.min(1, Math.max(wholeScale(), FIRST_SCALE));
     const { nodes, columns } = scene();
-    const first = nodes.reduce((above, node) => (above === null || node.y < above.y ? node : above), null);
+    const first = nodes.reduce(
+      (above, node) => (above === null || node.y < above.y ? node : above),
+      null,
+    );
     centre(first && { x: columns > 1 ? 0 : first.x, y: 0 });
   }
 
@@ -46,7 +57,10 @@ function makeCamera(canvas, scene, changed) {
 
   function wholeScale() {
     const { width, height } = scene();
-    return Math.min((canvas.clientWidth - 2 * EDGE) / width, (canvas.clientHeight - 2 * EDGE) / height);
+    return Math.min(
+      (canvas.clientWidth - 2 * EDGE) / width,
+      (canvas.clientHeight - 2 * EDGE) / height,
+    );
   }
 
   // The place in the graph of a place on the canvas.

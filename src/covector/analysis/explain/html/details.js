@@ -4,11 +4,13 @@ const LISTED = 12;
 
 function showDetails(program, panel, chosen, slices, does) {
   if (chosen === null) panel.replaceChildren(...overview(program, does.frame));
-  else if (chosen.kind === "equation") panel.replaceChildren(...ofEquation(program, chosen.key, does), ...ofSlices(program, slices));
+  else if (chosen.kind === "equation")
+    panel.replaceChildren(...ofEquation(program, chosen.key, does), ...ofSlices(program, slices));
   else panel.replaceChildren(...ofGroup(program, chosen, does), ...ofSlices(program, slices));
   if (chosen !== null) {
-    panel.append(button("Take the selection back", () => selection.set(null), { class: "more" }));
-    speak(`${chosen.title} selected; it needs ${counted(slices.up.equations.size, "operation")}, and ${counted(slices.down.equations.size, "operation")} need it`);
+    panel.append(button("Clear the selection", () => selection.set(null), { class: "more" }));
+    const [up, down] = [slices.up, slices.down].map((s) => counted(s.equations.size, "operation"));
+    speak(`${chosen.title} selected; it needs ${up}, and ${down} need it`);
   }
 }
 
@@ -22,12 +24,16 @@ function overview(program, frame) {
     facts([
       ["operations", frame === null ? count(program.equations.length) : count(ids.length)],
       ["levels", count(levels.length)],
-      ["width: at once, at most", count(largest(levels, (n) => n))],
+      ["width (most at one level)", count(largest(levels, (n) => n))],
       ["critical path", counted(path.length, "operation")],
       ["its FLOPs", flops(path.reduce((sum, id) => sum + program.equations[id].flops, 0))],
     ]),
     levels.length > 1 ? levelPicture(levels) : null,
-    make("p", { class: "soft" }, "Levels are the steps in which the program could run if everything that is ready ran at once."),
+    make(
+      "p",
+      { class: "soft" },
+      "Levels are the steps in which the program could run if everything that is ready ran at once.",
+    ),
   ].filter(Boolean);
 }
 
@@ -45,14 +51,32 @@ function levelPicture(levels) {
   const [width, height] = [260, 56];
   const most = Math.sqrt(largest(levels, (n) => n));
   const step = width / levels.length;
-  const path = levels.map((n, k) => `L${(k * step).toFixed(1)} ${(height - (height * Math.sqrt(n)) / most).toFixed(1)}h${step.toFixed(2)}`).join("");
-  return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "levels", role: "img", "aria-label": `operations at each of ${levels.length} levels, at most ${largest(levels, (n) => n)}` },
-    draw("path", { d: `M0 ${height}${path}V${height}Z`, class: "area" }));
+  const path = levels
+    .map(
+      (n, k) =>
+        `L${(k * step).toFixed(1)} ${(height - (height * Math.sqrt(n)) / most).toFixed(1)}h${step.toFixed(2)}`,
+    )
+    .join("");
+  return draw(
+    "svg",
+    {
+      viewBox: `0 0 ${width} ${height}`,
+      class: "levels",
+      role: "img",
+      "aria-label": `operations at each of ${levels.length} levels, at most ${largest(levels, (n) => n)}`,
+    },
+    draw("path", { d: `M0 ${height}${path}V${height}Z`, class: "area" }),
+  );
 }
 
 function facts(pairs) {
-  return make("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null).map(([name, value]) =>
-    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+  return make(
+    "dl",
+    { class: "facts" },
+    pairs
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))),
+  );
 }
 
 function ofEquation(program, id, does) {
@@ -73,7 +97,9 @@ function ofEquation(program, id, does) {
       ["critical path", e.critical ? "yes" : "no"],
       ["kernel", kernel ? kernel.name : null],
     ]),
-    e.inside.length ? button(`Look inside: ${counted(e.inside.length, "operation")}`, () => does.enter(id)) : null,
+    e.inside.length
+      ? button(`Look inside: ${counted(e.inside.length, "operation")}`, () => does.enter(id))
+      : null,
     valueList(program, "Operands", e.inputs),
     equationList(program, "Read by", [...usersOf(program, id)]),
   ].filter(Boolean);
@@ -87,41 +113,75 @@ function ofGroup(program, chosen, does) {
   return [
     make("h3", {}, chosen.title),
     equations.length ? make("p", {}, lineButtons(program, lines)) : null,
-    equations.length ? facts([
-      ["operations", count(equations.length)],
-      ["FLOPs", flops(sum("flops"))],
-      ["bytes", bytes(sum("bytes"))],
-    ]) : null,
+    equations.length
+      ? facts([
+          ["operations", count(equations.length)],
+          ["FLOPs", flops(sum("flops"))],
+          ["bytes", bytes(sum("bytes"))],
+        ])
+      : null,
     closed ? button("Open", () => does.open(closed)) : null,
-    equations.length > 0 ? equationList(program, "Operations", chosen.equations) : valueList(program, "Values", chosen.values),
+    equations.length > 0
+      ? equationList(program, "Operations", chosen.equations)
+      : valueList(program, "Values", chosen.values),
   ].filter(Boolean);
 }
 
 function ofSlices(program, slices) {
-  const inputs = (slice) => [...slice.values].map((id) => program.values[id]).filter((value) => value.argument !== null);
+  const inputs = (slice) =>
+    [...slice.values].map((id) => program.values[id]).filter((value) => value.argument !== null);
   const found = inputs(slices.up);
-  const results = (program.results ?? []).filter((result) => result.value !== null && slices.down.values.has(result.value));
+  const results = (program.results ?? []).filter(
+    (result) => result.value !== null && slices.down.values.has(result.value),
+  );
   return [
     make("h3", {}, "Slices"),
-    make("p", { class: "slice-up" }, `▲ It needs ${counted(slices.up.equations.size, "operation")}, and `, counted(found.length, "argument"), found.length ? ":" : "."),
+    make(
+      "p",
+      { class: "slice-up" },
+      `▲ It needs ${counted(slices.up.equations.size, "operation")}, and `,
+      counted(found.length, "argument"),
+      found.length ? ":" : ".",
+    ),
     chips(found.map((value) => [value.argument, () => selectValue(program, value.id, "panel")])),
-    make("p", { class: "slice-down" }, `▼ ${counted(slices.down.equations.size, "operation")} need it, and `, counted(results.length, "result"), results.length ? ":" : "."),
-    chips(results.map((result) => [result.path, () => selectValue(program, result.value, "panel")])),
+    make(
+      "p",
+      { class: "slice-down" },
+      `▼ ${counted(slices.down.equations.size, "operation")} need it, and `,
+      counted(results.length, "result"),
+      results.length ? ":" : ".",
+    ),
+    chips(
+      results.map((result) => [result.path, () => selectValue(program, result.value, "panel")]),
+    ),
   ];
 }
 
 function chips(pairs) {
-  const shown = pairs.slice(0, LISTED).map(([name, action]) => button(name, action, { class: "chip" }));
-  if (pairs.length > LISTED) shown.push(make("span", { class: "soft" }, `and ${count(pairs.length - LISTED)} more`));
+  const shown = pairs
+    .slice(0, LISTED)
+    .map(([name, action]) => button(name, action, { class: "chip" }));
+  if (pairs.length > LISTED)
+    shown.push(make("span", { class: "soft" }, `and ${count(pairs.length - LISTED)} more`));
   return make("div", { class: "chips" }, shown);
 }
 
 function valueList(program, title, ids) {
   if (!ids.length) return null;
-  return make("div", {}, make("h4", {}, title), chips(ids.map((id) => {
-    const value = program.values[id];
-    return [`${inputOrMaker(program, value)} ${value.type}`, () => selectValue(program, id, "panel")];
-  })));
+  return make(
+    "div",
+    {},
+    make("h4", {}, title),
+    chips(
+      ids.map((id) => {
+        const value = program.values[id];
+        return [
+          `${inputOrMaker(program, value)} ${value.type}`,
+          () => selectValue(program, id, "panel"),
+        ];
+      }),
+    ),
+  );
 }
 
 function inputOrMaker(program, value) {
@@ -130,13 +190,23 @@ function inputOrMaker(program, value) {
 
 // Operations by name and type.
 function kindsOf(program, ids) {
-  return grouped(ids, (id) => `${program.equations[id].operation} ${typeOf(program, program.equations[id])}`);
+  return grouped(
+    ids,
+    (id) => `${program.equations[id].operation} ${typeOf(program, program.equations[id])}`,
+  );
 }
 
 function equationList(program, title, ids) {
   if (!ids.length) return null;
-  return make("div", {}, make("h4", {}, title), chips(kindsOf(program, ids).map(([name, alike]) => [
-    alike.length > 1 ? `${name} × ${count(alike.length)}` : name,
-    () => selectEquation(program, alike[0], "panel"),
-  ])));
+  return make(
+    "div",
+    {},
+    make("h4", {}, title),
+    chips(
+      kindsOf(program, ids).map(([name, alike]) => [
+        alike.length > 1 ? `${name} × ${count(alike.length)}` : name,
+        () => selectEquation(program, alike[0], "panel"),
+      ]),
+    ),
+  );
 }

@@ -6,8 +6,20 @@ const COARSE = 0.2;
 
 function themeColors() {
   const style = getComputedStyle(document.documentElement);
-  const names = ["ink", "soft", "line", "card", "page", "accent", "accent-faint", "other", "raised"];
-  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  const names = [
+    "ink",
+    "soft",
+    "line",
+    "card",
+    "page",
+    "accent",
+    "accent-faint",
+    "other",
+    "raised",
+  ];
+  return Object.fromEntries(
+    names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+  );
 }
 
 // scene: {nodes, edges}; view: {x, y, scale}; lights: how nodes and edges are shown
@@ -29,12 +41,20 @@ function paint(canvas, scene, view, lights) {
   for (const edge of scene.edges) {
     if (!edgeInView(scene, edge, seen)) continue;
     if (lights.edge(edge)) strong.push(edge);
-    else paintEdge(context, scene, edge, { color: colors.soft, alpha: (lights.dim ? 0.2 : 1) * (edge.across ? 0.07 : edge.lane ? 0.25 : 0.5), width: 1 });
+    else
+      paintEdge(context, scene, edge, {
+        color: colors.soft,
+        alpha: (lights.dim ? 0.2 : 1) * (edge.across ? 0.07 : edge.lane ? 0.25 : 0.5),
+        width: 1,
+      });
   }
   for (const edge of strong) paintEdge(context, scene, edge, lights.edge(edge));
   for (const node of scene.nodes) {
-    const inside = node.x > seen.left - NODE.width && node.x < seen.right + NODE.width
-      && node.y > seen.top - NODE.height && node.y < seen.bottom + NODE.height;
+    const inside =
+      node.x > seen.left - NODE.width &&
+      node.x < seen.right + NODE.width &&
+      node.y > seen.top - NODE.height &&
+      node.y < seen.bottom + NODE.height;
     if (inside) paintNode(context, node, view.scale, lights);
   }
 }
@@ -43,7 +63,10 @@ function edgeInView(scene, edge, seen) {
   const from = scene.nodes[edge.from];
   const to = scene.nodes[edge.to];
   if (Math.max(from.y, to.y) < seen.top || Math.min(from.y, to.y) > seen.bottom) return false;
-  return Math.max(from.x, to.x, edge.lane ?? 0) > seen.left - NODE.width && Math.min(from.x, to.x) < seen.right + NODE.width;
+  return (
+    Math.max(from.x, to.x, edge.lane ?? 0) > seen.left - NODE.width &&
+    Math.min(from.x, to.x) < seen.right + NODE.width
+  );
 }
 
 function paintEdge(context, scene, edge, { color, alpha, width }) {
@@ -63,9 +86,20 @@ function paintEdge(context, scene, edge, { color, alpha, width }) {
   } else if (edge.across) {
     const bend = 60 + Math.abs(to.x - from.x) / 4;
     context.moveTo(from.x, from.y + half);
-    context.bezierCurveTo(from.x, from.y + half + bend, to.x, to.y - half - bend, to.x, to.y - half);
+    context.bezierCurveTo(
+      from.x,
+      from.y + half + bend,
+      to.x,
+      to.y - half - bend,
+      to.x,
+      to.y - half,
+    );
   } else {
-    const points = [{ x: from.x, y: from.y + half }, ...edge.points.slice(1, -1), { x: to.x, y: to.y - half }];
+    const points = [
+      { x: from.x, y: from.y + half },
+      ...edge.points.slice(1, -1),
+      { x: to.x, y: to.y - half },
+    ];
     context.moveTo(points[0].x, points[0].y);
     for (let k = 1; k < points.length; k += 1) {
       const [a, b] = [points[k - 1], points[k]];
@@ -87,7 +121,11 @@ function paintNode(context, node, scale, lights) {
   if (scale < COARSE) return paintCoarsely(context, node, left, top, state, colors);
   context.beginPath();
   context.roundRect(left, top, NODE.width, NODE.height, round);
-  context.fillStyle = state.chosen ? colors["accent-faint"] : node.kind === "operation" ? colors.card : colors.raised;
+  context.fillStyle = state.chosen
+    ? colors["accent-faint"]
+    : node.kind === "operation"
+      ? colors.card
+      : colors.raised;
   context.fill();
   paintShare(context, node, left, top, colors);
   context.strokeStyle = state.color ?? colors.line;
@@ -127,7 +165,10 @@ function paintText(context, node, left, top, state, colors) {
   const room = NODE.width - 20 - (state.mark ? 14 : 0);
   context.textBaseline = "middle";
   context.fillStyle = colors.ink;
-  context.font = node.kind === "line" ? "12px ui-monospace, Menlo, Consolas, monospace" : "600 13px system-ui, sans-serif";
+  context.font =
+    node.kind === "line"
+      ? "12px ui-monospace, Menlo, Consolas, monospace"
+      : "600 13px system-ui, sans-serif";
   const middle = node.kind === "input" || node.kind === "result";
   node.shownTitle ??= fitting(context, node.title, NODE.width - 34, middle);
   context.fillText(node.shownTitle, left + 10, top + 15, room);

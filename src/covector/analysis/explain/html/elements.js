@@ -59,13 +59,18 @@ function bytes(x) {
 }
 
 function ratio(x) {
-  return x === null || x === undefined ? UNKNOWN : x !== 0 && x < 0.01 ? "< 0.01" : amount(x, ["", "k", "M"]);
+  return x === null || x === undefined
+    ? UNKNOWN
+    : x !== 0 && x < 0.01
+      ? "< 0.01"
+      : amount(x, ["", "k", "M"]);
 }
 
 function seconds(x) {
   if (x === null || x === undefined) return UNKNOWN;
   if (x === 0) return "0 s";
-  const [factor, unit] = x >= 1 ? [1, "s"] : x >= 1e-3 ? [1e3, "ms"] : x >= 1e-6 ? [1e6, "µs"] : [1e9, "ns"];
+  const [factor, unit] =
+    x >= 1 ? [1, "s"] : x >= 1e-3 ? [1e3, "ms"] : x >= 1e-6 ? [1e6, "µs"] : [1e9, "ns"];
   return `${Number((factor * x).toPrecision(3))} ${unit}`;
 }
 

@@ -1,27 +1,51 @@
 // The data flow: a graph that is moved, searched, opened, and asked for slices.
 
 const FITTING = 120;
-const HINT = "Drag to move. Zoom with a wheel or two fingers, after a click into the graph. A double click opens a group or a loop. "
-  + "▲ is needed by what is selected, ▼ needs it; a bar in a node is its share of the cost.";
-const KEYS = "Graph of operations. Arrow keys go from node to node, Enter opens a group or a loop, "
-  + "Escape takes the selection back, plus and minus zoom.";
+const HINT =
+  "Drag to move. Zoom with a wheel or two fingers, after a click into the graph. " +
+  "A double click opens a group or a loop. " +
+  "▲ is needed by what is selected, ▼ needs it; a bar in a node is its share of the cost.";
+const KEYS =
+  "Graph of operations. Arrow keys go from node to node, Enter opens a group or a loop, " +
+  "Escape clears the selection, plus and minus zoom.";
 
 class GraphView {
   constructor(program) {
     this.program = program;
-    this.state = { frame: null, detail: 0, toggled: new Map(), critical: false, hovered: null, slices: null };
+    this.state = {
+      frame: null,
+      detail: 0,
+      toggled: new Map(),
+      critical: false,
+      hovered: null,
+      slices: null,
+    };
     this.trees = new Map();
     this.scene = { nodes: [], edges: [], width: 0, height: 0 };
     this.colors = themeColors();
     this.waiting = false;
-    this.canvas = make("canvas", { tabindex: "0", role: "application", class: "graph", "aria-label": KEYS });
-    this.camera = makeCamera(this.canvas, () => this.scene, () => this.refresh());
+    this.canvas = make("canvas", {
+      tabindex: "0",
+      role: "application",
+      class: "graph",
+      "aria-label": KEYS,
+    });
+    this.camera = makeCamera(
+      this.canvas,
+      () => this.scene,
+      () => this.refresh(),
+    );
     this.tip = make("div", { class: "tip", hidden: true });
     this.way = make("nav", { class: "way", "aria-label": "Programs around this one" });
     this.panel = make("aside", { class: "panel", "aria-label": "Selected operation" });
     this.shown = make("output", { class: "soft" });
     const stage = make("div", { class: "stage" }, this.canvas, this.tip, this.zoomButtons());
-    viewOf("flow").append(this.toolbar(), this.way, make("div", { class: "split" }, stage, this.panel), make("p", { class: "note" }, HINT));
+    viewOf("flow").append(
+      this.toolbar(),
+      this.way,
+      make("div", { class: "split" }, stage, this.panel),
+      make("p", { class: "note" }, HINT),
+    );
     this.listen();
     this.enter(this.outermost());
   }
@@ -44,13 +68,18 @@ class GraphView {
   // A program that is one call of another is shown by that.
   outermost(frame = null) {
     const [first, ...others] = operationsIn(this.program, frame);
-    const isCall = first !== undefined && !others.length && this.program.equations[first].inside.length > 0;
+    const isCall =
+      first !== undefined && !others.length && this.program.equations[first].inside.length > 0;
     return isCall ? this.outermost(first) : frame;
   }
 
   rebuild() {
     const tree = this.treeOf(this.state.frame);
-    const graph = shownGraph(this.program, this.state.frame, groupsShown(tree, this.state.detail, this.state.toggled));
+    const graph = shownGraph(
+      this.program,
+      this.state.frame,
+      groupsShown(tree, this.state.detail, this.state.toggled),
+    );
     graph.nodes.forEach((node) => describe(this.program, node));
     markPath(graph, criticalPath(this.program, this.state.frame));
     Object.assign(graph, layOut(graph.nodes, graph.edges));
@@ -75,7 +104,10 @@ class GraphView {
 
   changeDetail(by) {
     const anchor = this.middleNode();
-    this.state.detail = Math.min(Math.max(this.state.detail + by, 0), mostDetail(this.treeOf(this.state.frame)));
+    this.state.detail = Math.min(
+      Math.max(this.state.detail + by, 0),
+      mostDetail(this.treeOf(this.state.frame)),
+    );
     this.state.toggled.clear();
     this.rebuild();
     this.camera.centre(this.nodeWith(anchor?.equations[0]) ?? this.scene.nodes[0]);
@@ -97,12 +129,17 @@ class GraphView {
   }
 
   showWay() {
-    const around = this.state.frame === null ? [] : [...this.program.equations[this.state.frame].around, this.state.frame];
+    const around =
+      this.state.frame === null
+        ? []
+        : [...this.program.equations[this.state.frame].around, this.state.frame];
     const steps = [["program", null], ...around.map((id) => [nameOfFrame(this.program, id), id])];
-    this.way.replaceChildren(...steps.flatMap(([name, frame], k) => [
-      k ? " › " : "",
-      k === steps.length - 1 ? make("b", {}, name) : button(name, () => this.enter(frame)),
-    ]));
+    this.way.replaceChildren(
+      ...steps.flatMap(([name, frame], k) => [
+        k ? " › " : "",
+        k === steps.length - 1 ? make("b", {}, name) : button(name, () => this.enter(frame)),
+      ]),
+    );
     this.way.hidden = steps.length === 1;
   }
 
@@ -111,7 +148,9 @@ class GraphView {
     const [id] = chosen.equations;
     const frame = id === undefined ? null : this.program.equations[id].parent;
     if (frame !== this.state.frame) this.enter(frame);
-    return id === undefined ? this.scene.nodes.find((node) => node.values.includes(chosen.values[0])) : this.nodeWith(id);
+    return id === undefined
+      ? this.scene.nodes.find((node) => node.values.includes(chosen.values[0]))
+      : this.nodeWith(id);
   }
 
   nodeWith(id) {
@@ -124,13 +163,21 @@ class GraphView {
     const { x, y } = this.camera.at(this.canvas.clientWidth / 2, this.canvas.clientHeight / 2);
     const far = (node) => Math.hypot(node.x - x, node.y - y);
     const groups = this.scene.nodes.filter((node) => node.equations.length);
-    return groups.reduce((best, node) => (best === null || far(node) < far(best) ? node : best), null);
+    return groups.reduce(
+      (best, node) => (best === null || far(node) < far(best) ? node : best),
+      null,
+    );
   }
 
   nodeAt(x, y) {
     const place = this.camera.at(x, y);
-    return this.scene.nodes.find((node) =>
-      Math.abs(node.x - place.x) <= NODE.width / 2 && Math.abs(node.y - place.y) <= NODE.height / 2) ?? null;
+    return (
+      this.scene.nodes.find(
+        (node) =>
+          Math.abs(node.x - place.x) <= NODE.width / 2 &&
+          Math.abs(node.y - place.y) <= NODE.height / 2,
+      ) ?? null
+    );
   }
 
   // -- how it is shown -------------------------------------------------------------------
@@ -141,16 +188,21 @@ class GraphView {
     requestAnimationFrame(() => {
       this.waiting = false;
       const density = window.devicePixelRatio || 1;
-      const [width, height] = [Math.round(this.canvas.clientWidth * density), Math.round(this.canvas.clientHeight * density)];
+      const [width, height] = [
+        Math.round(this.canvas.clientWidth * density),
+        Math.round(this.canvas.clientHeight * density),
+      ];
       if (this.canvas.width !== width) this.canvas.width = width;
       if (this.canvas.height !== height) this.canvas.height = height;
-      if (width && height) paint(this.canvas, this.scene, this.camera, lightsOf(this.scene, this.colors, this.state));
+      if (width && height)
+        paint(this.canvas, this.scene, this.camera, lightsOf(this.scene, this.colors, this.state));
     });
   }
 
   lightSlices() {
     const chosen = selection.current;
-    this.state.slices = chosen === null ? null : slicesOf(this.program, chosen.equations, chosen.values);
+    this.state.slices =
+      chosen === null ? null : slicesOf(this.program, chosen.equations, chosen.values);
     markNodes(this.scene.nodes, chosen, this.state.slices);
   }
 
@@ -159,25 +211,51 @@ class GraphView {
   choose(node) {
     if (node === null) return selection.set(null, "graph");
     if (node.kind === "operation") return selectEquation(this.program, node.equations[0], "graph");
-    selection.set({ kind: "group", key: node.key, equations: node.equations, values: node.equations.length ? [] : node.values, title: node.title, node }, "graph");
+    selection.set(
+      {
+        kind: "group",
+        key: node.key,
+        equations: node.equations,
+        values: node.equations.length ? [] : node.values,
+        title: node.title,
+        node,
+      },
+      "graph",
+    );
   }
 
   toolbar() {
-    const critical = make("input", { type: "checkbox", id: "critical", onchange: () => {
-      this.state.critical = critical.checked;
-      this.refresh();
-    } });
-    return make("div", { class: "toolbar" },
+    const critical = make("input", {
+      type: "checkbox",
+      id: "critical",
+      onchange: () => {
+        this.state.critical = critical.checked;
+        this.refresh();
+      },
+    });
+    return make(
+      "div",
+      { class: "toolbar" },
       searchBox(this.program, () => this.canvas.focus({ preventScroll: true })),
-      make("span", { class: "group" }, button("less detail", () => this.changeDetail(-1)), button("more detail", () => this.changeDetail(1)), this.shown),
-      make("label", { class: "check" }, critical, " critical path"));
+      make(
+        "span",
+        { class: "group" },
+        button("less detail", () => this.changeDetail(-1)),
+        button("more detail", () => this.changeDetail(1)),
+        this.shown,
+      ),
+      make("label", { class: "check" }, critical, " critical path"),
+    );
   }
 
   zoomButtons() {
-    return make("div", { class: "zoom" },
+    return make(
+      "div",
+      { class: "zoom" },
       button("+", () => this.camera.zoom(1.4), { "aria-label": "zoom in" }),
       button("−", () => this.camera.zoom(1 / 1.4), { "aria-label": "zoom out" }),
-      button("all", this.camera.fitAll, { "aria-label": "show all" }));
+      button("all", this.camera.fitAll, { "aria-label": "show all" }),
+    );
   }
 
   listen() {

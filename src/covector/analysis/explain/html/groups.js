@@ -14,7 +14,11 @@ function groupKeys(program, id) {
   const line = program.lines[program.equations[id].line];
   const place = `${line.file}:${line.home}`;
   return [
-    ...scopePaths(line.scope).map((path) => ({ kind: "scope", name: `scope ${path}`, label: scopeName(path) })),
+    ...scopePaths(line.scope).map((path) => ({
+      kind: "scope",
+      name: `scope ${path}`,
+      label: scopeName(path),
+    })),
     { kind: "function", name: `function ${place}`, label: line.home },
     { kind: "line", name: `line ${place}:${line.line}`, label: lineName(line) },
   ];
@@ -24,7 +28,9 @@ function groupKeys(program, id) {
 function scopePaths(scope) {
   if (!scope) return [];
   const wrapped = /^([\w.]+)\((.*)\)$/.exec(scope);
-  const [before, parts, after] = wrapped ? [`${wrapped[1]}(`, wrapped[2].split("/"), ")"] : ["", scope.split("/"), ""];
+  const [before, parts, after] = wrapped
+    ? [`${wrapped[1]}(`, wrapped[2].split("/"), ")"]
+    : ["", scope.split("/"), ""];
   return parts.map((_, k) => before + parts.slice(0, k + 1).join("/") + after);
 }
 
@@ -33,8 +39,17 @@ function gatheredOrder(program, ids, keys) {
   const here = new Set(ids);
   const waiting = new Map();
   const ready = new Map();
-  const name = new Map(ids.map((id) => [id, keys.get(id).map((key) => key.name).join("\n")]));
-  const makers = (id) => program.equations[id].inputs.map((v) => program.values[v].made_by).filter((m) => here.has(m));
+  const name = new Map(
+    ids.map((id) => [
+      id,
+      keys
+        .get(id)
+        .map((key) => key.name)
+        .join("\n"),
+    ]),
+  );
+  const makers = (id) =>
+    program.equations[id].inputs.map((v) => program.values[v].made_by).filter((m) => here.has(m));
   const enter = (id) => {
     if (!ready.has(name.get(id))) ready.set(name.get(id), []);
     ready.get(name.get(id)).push(id);
@@ -69,7 +84,11 @@ function nearest(ready, last) {
     const others = name.split("\n");
     let common = 0;
     while (common < others.length && others[common] === parts[common]) common += 1;
-    if (best === null || common > best.common || (common === best.common && members[0] < best.first)) {
+    if (
+      best === null ||
+      common > best.common ||
+      (common === best.common && members[0] < best.first)
+    ) {
       best = { name, common, first: members[0] };
     }
   }
@@ -86,16 +105,31 @@ function groupTree(program, frame) {
   const ids = operationsIn(program, frame);
   const keys = new Map(ids.map((id) => [id, groupKeys(program, id)]));
   const most = Math.max(0, ...new Set([...keys.values()].map((path) => path.length)));
-  const leaf = (id) => ({ key: `operation ${id}`, kind: "operation", equations: [id], children: [] });
-  const split = (members, depth) => runs(members, (id) => keys.get(id)[depth]?.name).flatMap((run) => {
-    const key = keys.get(run[0])[depth];
-    if (run.length === 1 || key === undefined) return run.map(leaf);
-    const children = split(run, depth + 1);
-    if (children.length === 1 && key.kind === "function") return children;
-    const inner = children.length === 1 ? children[0].children : children;
-    const rank = key.kind === "scope" ? depth : most - (key.kind === "function" ? 2 : 1);
-    return [{ key: `${key.name} from ${run[0]}`, kind: key.kind, rank, label: key.label, equations: run, children: inner }];
+  const leaf = (id) => ({
+    key: `operation ${id}`,
+    kind: "operation",
+    equations: [id],
+    children: [],
   });
+  const split = (members, depth) =>
+    runs(members, (id) => keys.get(id)[depth]?.name).flatMap((run) => {
+      const key = keys.get(run[0])[depth];
+      if (run.length === 1 || key === undefined) return run.map(leaf);
+      const children = split(run, depth + 1);
+      if (children.length === 1 && key.kind === "function") return children;
+      const inner = children.length === 1 ? children[0].children : children;
+      const rank = key.kind === "scope" ? depth : most - (key.kind === "function" ? 2 : 1);
+      return [
+        {
+          key: `${key.name} from ${run[0]}`,
+          kind: key.kind,
+          rank,
+          label: key.label,
+          equations: run,
+          children: inner,
+        },
+      ];
+    });
   return split(gatheredOrder(program, ids, keys), 0);
 }
 
@@ -119,7 +153,11 @@ function groupsShown(tree, detail, toggled = new Map()) {
 
 // The detail at which all operations are seen.
 function mostDetail(tree) {
-  return tree.reduce((most, node) => Math.max(most, node.children.length ? Math.max(node.rank + 1, mostDetail(node.children)) : 0), 0);
+  return tree.reduce(
+    (most, node) =>
+      Math.max(most, node.children.length ? Math.max(node.rank + 1, mostDetail(node.children)) : 0),
+    0,
+  );
 }
 
 // The most detail at which no more nodes than these are seen.
@@ -153,7 +191,14 @@ function shownGraph(program, frame, shown) {
     for (const user of users) link(nodes.length - 1, user, values[0]);
   }
   for (const { from, results } of resultsBy(program, frame, at)) {
-    nodes.push({ key: `result ${results[0].value}`, kind: "result", equations: [], values: results.map((r) => r.value), results, children: [] });
+    nodes.push({
+      key: `result ${results[0].value}`,
+      kind: "result",
+      equations: [],
+      values: results.map((r) => r.value),
+      results,
+      children: [],
+    });
     link(from, nodes.length - 1, results[0].value);
   }
   return { nodes, edges: [...edges.values()] };
@@ -177,10 +222,15 @@ function together(outside) {
 
 // Results by the node that makes them.
 function resultsBy(program, frame, at) {
-  const all = frame === null
-    ? program.results ?? []
-    : program.equations[frame].outputs.flatMap((out) =>
-      (program.values[out].ties ?? []).map((value) => ({ path: `result ${program.values[out].name}`, value })));
+  const all =
+    frame === null
+      ? (program.results ?? [])
+      : program.equations[frame].outputs.flatMap((out) =>
+          (program.values[out].ties ?? []).map((value) => ({
+            path: `result ${program.values[out].name}`,
+            value,
+          })),
+        );
   const groups = new Map();
   for (const result of all) {
     const from = result.value === null ? undefined : at.get(program.values[result.value].made_by);

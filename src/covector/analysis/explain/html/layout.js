@@ -20,17 +20,29 @@ function layOut(nodes, edges) {
   assignLayers(nodes, edges);
   assignWeights(nodes, edges);
   const cells = nodes.map((node) => ({
-    layer: node.layer, x: 0, above: [], below: [], width: NODE.width + NODE.gapX, weight: node.weight,
+    layer: node.layer,
+    x: 0,
+    above: [],
+    below: [],
+    width: NODE.width + NODE.gapX,
+    weight: node.weight,
   }));
   const chains = new Map();
   for (const edge of edges) {
-    if (nodes[edge.to].layer - nodes[edge.from].layer <= LONGEST) chains.set(edge, chain(cells, edge));
+    if (nodes[edge.to].layer - nodes[edge.from].layer <= LONGEST)
+      chains.set(edge, chain(cells, edge));
   }
   const layers = inLayers(cells);
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) orderLayers(layers, sweep % 2 === 0);
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) placeLayers(layers, sweep % 2 === 0);
   const columns = inColumns(layers);
-  for (const column of columns) addLanes(column, edges.filter((edge) => !chains.has(edge)), nodes, cells);
+  for (const column of columns)
+    addLanes(
+      column,
+      edges.filter((edge) => !chains.has(edge)),
+      nodes,
+      cells,
+    );
   const size = sideBySide(columns);
   for (const [k, node] of nodes.entries()) {
     node.column = columns.findIndex((column) => node.layer < column.end);
@@ -55,10 +67,12 @@ function assignLayers(nodes, edges) {
     above[to].push(from);
   }
   const order = topological(above, below);
-  for (const k of order) nodes[k].layer = 1 + above[k].reduce((most, j) => Math.max(most, nodes[j].layer), -1);
+  for (const k of order)
+    nodes[k].layer = 1 + above[k].reduce((most, j) => Math.max(most, nodes[j].layer), -1);
   const loose = looseNodes(nodes, above, below, order);
   for (const k of order.reverse()) {
-    if (loose[k] && below[k].length) nodes[k].layer = below[k].reduce((least, j) => Math.min(least, nodes[j].layer), Infinity) - 1;
+    if (loose[k] && below[k].length)
+      nodes[k].layer = below[k].reduce((least, j) => Math.min(least, nodes[j].layer), Infinity) - 1;
   }
   const first = nodes.reduce((least, node) => Math.min(least, node.layer), Infinity);
   for (const node of nodes) node.layer -= first;
@@ -97,7 +111,8 @@ function assignWeights(nodes, edges) {
   const before = nodes.map(() => 0);
   const downwards = [...edges].sort((a, b) => nodes[b.from].layer - nodes[a.from].layer);
   for (const { from, to } of downwards) after[from] = Math.max(after[from], after[to] + 1);
-  for (const { from, to } of downwards.reverse()) before[to] = Math.max(before[to], before[from] + 1);
+  for (const { from, to } of downwards.reverse())
+    before[to] = Math.max(before[to], before[from] + 1);
   const longest = largest(after, (steps) => steps) || 1;
   for (const [k, node] of nodes.entries()) {
     const between = before[k] && after[k];
@@ -181,7 +196,11 @@ function fit(layer) {
     while (blocks.length && top(blocks).sum / top(blocks).weight >= block.sum / block.weight) {
       const before = blocks.pop();
       for (const member of block.cells) before.cells.push(member);
-      block = { sum: before.sum + block.sum, weight: before.weight + block.weight, cells: before.cells };
+      block = {
+        sum: before.sum + block.sum,
+        weight: before.weight + block.weight,
+        cells: before.cells,
+      };
     }
     blocks.push(block);
   }
@@ -200,7 +219,8 @@ function inColumns(layers) {
   const tall = layers.length * (NODE.height + NODE.gapY);
   const widths = layers.map((layer) => extent(layer).width).sort((a, b) => a - b);
   const wide = widths[Math.floor(0.97 * layers.length)] + COLUMN_GAP;
-  const count = tall > 4 * wide && layers.length > 40 ? Math.ceil(Math.sqrt((SHAPE * tall) / wide)) : 1;
+  const count =
+    tall > 4 * wide && layers.length > 40 ? Math.ceil(Math.sqrt((SHAPE * tall) / wide)) : 1;
   const each = Math.ceil(layers.length / count);
   return Array.from({ length: Math.ceil(layers.length / each) }, (_, k) => {
     const [start, end] = [k * each, Math.min((k + 1) * each, layers.length)];
@@ -219,9 +239,14 @@ function addLanes(column, edges, nodes, cells) {
   const within = (k) => nodes[k].layer >= column.start && nodes[k].layer < column.end;
   const span = (edge) => nodes[edge.to].layer - nodes[edge.from].layer;
   const right = column.layers.map((layer) => extent(layer).right);
-  const here = edges.filter((edge) => within(edge.from) && within(edge.to)).sort((a, b) => span(a) - span(b));
+  const here = edges
+    .filter((edge) => within(edge.from) && within(edge.to))
+    .sort((a, b) => span(a) - span(b));
   here.forEach((edge, k) => {
-    const passed = right.slice(nodes[edge.from].layer - column.start, nodes[edge.to].layer + 1 - column.start);
+    const passed = right.slice(
+      nodes[edge.from].layer - column.start,
+      nodes[edge.to].layer + 1 - column.start,
+    );
     column.lanes.push({ edge, x: largest(passed, (x) => x) + 24 + Math.min(300, 5 * k) });
   });
 }
@@ -245,5 +270,8 @@ function settle(edge, nodes, columns, passed) {
   const [from, to] = [nodes[edge.from], nodes[edge.to]];
   edge.across = from.column !== to.column;
   if (edge.across || !passed) return;
-  edge.points = passed.map((cell) => ({ x: cell.x, y: heightIn(columns[from.column], cell.layer) }));
+  edge.points = passed.map((cell) => ({
+    x: cell.x,
+    y: heightIn(columns[from.column], cell.layer),
+  }));
 }

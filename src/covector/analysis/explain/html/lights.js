@@ -8,8 +8,14 @@ function markNodes(nodes, chosen, slices) {
   for (const node of nodes) {
     node.chosen = has(node.equations, equations) || has(node.values, values);
     const free = slices !== null && !node.chosen;
-    node.up = free && (has(node.equations, slices.up.equations) || (node.kind === "input" && has(node.values, slices.up.values)));
-    node.down = free && (has(node.equations, slices.down.equations) || (node.kind === "result" && has(node.values, slices.down.values)));
+    node.up =
+      free &&
+      (has(node.equations, slices.up.equations) ||
+        (node.kind === "input" && has(node.values, slices.up.values)));
+    node.down =
+      free &&
+      (has(node.equations, slices.down.equations) ||
+        (node.kind === "result" && has(node.values, slices.down.values)));
   }
 }
 
@@ -29,8 +35,10 @@ function lightsOf(scene, colors, { critical, hovered, slices }) {
     const [a, b] = [scene.nodes[from], scene.nodes[to]];
     const alpha = across ? 0.3 : 0.8;
     if (critical && isOnPath) return { color: colors.ink, alpha, width: 2.5 };
-    if ((a.up || a.chosen) && (b.up || b.chosen)) return { color: colors.accent, alpha, width: 1.6 };
-    if ((a.down || a.chosen) && (b.down || b.chosen)) return { color: colors.other, alpha, width: 1.6 };
+    if ((a.up || a.chosen) && (b.up || b.chosen))
+      return { color: colors.accent, alpha, width: 1.6 };
+    if ((a.down || a.chosen) && (b.down || b.chosen))
+      return { color: colors.other, alpha, width: 1.6 };
     return null;
   };
   return { colors, dim, node, edge };

@@ -7,18 +7,35 @@ function lineTree(program) {
     const functions = grouped(ids, (id) => `${program.lines[id].file}:${program.lines[id].home}`);
     if (functions.length === 1) return sources(functions[0][1], key);
     return functions.map(([name, members]) =>
-      folder("function", `${key}/${name}`, members, sources(members, `${key}/${name}`)));
+      folder("function", `${key}/${name}`, members, sources(members, `${key}/${name}`)),
+    );
   };
   const sources = (ids, key) =>
     grouped(ids, (id) => lineName(program.lines[id])).map(([name, members]) =>
       members.length === 1
         ? leaf(members[0], `${key}/${name}`)
-        : folder("source", `${key}/${name}`, members, members.map((id) => leaf(id, `${key}/${name}/${id}`, true))));
+        : folder(
+            "source",
+            `${key}/${name}`,
+            members,
+            members.map((id) => leaf(id, `${key}/${name}/${id}`, true)),
+          ),
+    );
   const leaf = (id, key, scoped = false) =>
-    withTotals({ kind: "line", key, ids: [id], scoped, children: below(program.lines[id].inside, key) });
-  const folder = (kind, key, ids, children) => withTotals({ kind, key, ids, scoped: false, children });
+    withTotals({
+      kind: "line",
+      key,
+      ids: [id],
+      scoped,
+      children: below(program.lines[id].inside, key),
+    });
+  const folder = (kind, key, ids, children) =>
+    withTotals({ kind, key, ids, scoped: false, children });
   const withTotals = (node) => ({ ...node, totals: lineTotals(program, node) });
-  return below(program.lines.filter((line) => line.parent === null).map((line) => line.id), "");
+  return below(
+    program.lines.filter((line) => line.parent === null).map((line) => line.id),
+    "",
+  );
 }
 
 function grouped(ids, name) {
@@ -34,8 +51,11 @@ function grouped(ids, name) {
 function lineTotals(program, node) {
   const parts = node.children.map((child) => child.totals);
   if (node.kind === "line") parts.push(costOf(program.lines[node.ids[0]]));
-  const sum = (key) => parts.reduce((all, part) => (part[key] === null ? all : (all ?? 0) + part[key]), null);
-  const totals = Object.fromEntries(["share", "measured", "flops", "bytes", "made", "kept"].map((key) => [key, sum(key)]));
+  const sum = (key) =>
+    parts.reduce((all, part) => (part[key] === null ? all : (all ?? 0) + part[key]), null);
+  const totals = Object.fromEntries(
+    ["share", "measured", "flops", "bytes", "made", "kept"].map((key) => [key, sum(key)]),
+  );
   return { ...totals, intensity: totals.bytes ? totals.flops / totals.bytes : null };
 }
 

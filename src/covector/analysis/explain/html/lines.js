@@ -18,14 +18,31 @@ class LinesView {
     this.open = new Set();
     this.state = { sort: "program", text: "", flat: false, focus: null, all: false };
     this.body = make("div", { role: "rowgroup" });
-    this.grid = make("div", { role: "treegrid", "aria-label": "Source lines and their costs", class: "lines" }, this.header(), this.body);
-    this.more = button("", () => {
-      this.state.all = true;
-      this.fill();
-    }, { class: "more" });
+    this.grid = make(
+      "div",
+      { role: "treegrid", "aria-label": "Source lines and their costs", class: "lines" },
+      this.header(),
+      this.body,
+    );
+    this.more = button(
+      "",
+      () => {
+        this.state.all = true;
+        this.fill();
+      },
+      { class: "more" },
+    );
     const measured = program.totals.measured_s !== null;
-    viewOf("lines").append(this.toolbar(), this.grid, this.more,
-      make("p", { class: "note", hidden: !measured }, "Time: estimated (full bars) and measured (striped bars)."));
+    viewOf("lines").append(
+      this.toolbar(),
+      this.grid,
+      this.more,
+      make(
+        "p",
+        { class: "note", hidden: !measured },
+        "Time: estimated (full bars) and measured (striped bars).",
+      ),
+    );
     this.openFirst();
     this.fill();
     selection.watch((chosen) => {
@@ -44,36 +61,63 @@ class LinesView {
       if (rows + node.children.length > SHOWN_AT_FIRST && rows > this.tree.length) continue;
       this.open.add(node.key);
       rows += node.children.length;
-      front.push(...node.children.filter((child) => child.children.length && child.kind !== "source"));
+      front.push(
+        ...node.children.filter((child) => child.children.length && child.kind !== "source"),
+      );
     }
   }
 
   toolbar() {
-    const sort = make("select", { id: "sort", onchange: (event) => this.sortBy(event.target.value) },
+    const sort = make(
+      "select",
+      { id: "sort", onchange: (event) => this.sortBy(event.target.value) },
       make("option", { value: "program" }, "program order"),
-      COST_COLUMNS.map((column) => make("option", { value: column.key }, column.title)));
+      COST_COLUMNS.map((column) => make("option", { value: column.key }, column.title)),
+    );
     const filter = make("input", {
-      type: "search", id: "filter", placeholder: "text, function or file", oninput: (event) => {
+      type: "search",
+      id: "filter",
+      placeholder: "text, function or file",
+      oninput: (event) => {
         this.state.text = event.target.value.trim().toLowerCase();
         this.fill();
       },
     });
-    const flat = make("input", { type: "checkbox", id: "flat", onchange: (event) => {
-      this.state.flat = event.target.checked;
-      this.fill();
-    } });
-    return make("div", { class: "toolbar" },
+    const flat = make("input", {
+      type: "checkbox",
+      id: "flat",
+      onchange: (event) => {
+        this.state.flat = event.target.checked;
+        this.fill();
+      },
+    });
+    return make(
+      "div",
+      { class: "toolbar" },
       make("label", {}, "Filter ", filter),
       make("label", {}, "Sort by ", sort),
       make("label", { class: "check" }, flat, " without folders"),
-      button("open all", () => this.setAll(true)), button("fold all", () => this.setAll(false)));
+      button("open all", () => this.setAll(true)),
+      button("fold all", () => this.setAll(false)),
+    );
   }
 
   header() {
     const titles = COST_COLUMNS.map((column) =>
-      make("span", { role: "columnheader", "data-sort": column.key, class: "number" },
-        button(column.title, () => this.sortBy(this.state.sort === column.key ? "program" : column.key))));
-    return make("div", { role: "row", class: "head" }, make("span", { role: "columnheader" }, "Source"), titles);
+      make(
+        "span",
+        { role: "columnheader", "data-sort": column.key, class: "number" },
+        button(column.title, () =>
+          this.sortBy(this.state.sort === column.key ? "program" : column.key),
+        ),
+      ),
+    );
+    return make(
+      "div",
+      { role: "row", class: "head" },
+      make("span", { role: "columnheader" }, "Source"),
+      titles,
+    );
   }
 
   sortBy(key) {
@@ -125,12 +169,16 @@ class LinesView {
 
   sorted(items, nodeOf = (item) => item) {
     if (this.state.sort === "program") return items;
-    return [...items].sort((a, b) => compare(nodeOf(b).totals[this.state.sort], nodeOf(a).totals[this.state.sort]));
+    return [...items].sort((a, b) =>
+      compare(nodeOf(b).totals[this.state.sort], nodeOf(a).totals[this.state.sort]),
+    );
   }
 
   matches(node) {
     const line = this.program.lines[node.ids[0]];
-    return [line.source, line.function, line.scope, lineName(line)].some((text) => text.toLowerCase().includes(this.state.text));
+    return [line.source, line.function, line.scope, lineName(line)].some((text) =>
+      text.toLowerCase().includes(this.state.text),
+    );
   }
 
   fill() {
@@ -139,10 +187,18 @@ class LinesView {
     this.near = new Set(elsewhere.map((id) => this.program.equations[id].line));
     const rows = this.rowsShown();
     const shown = this.state.all ? rows : rows.slice(0, MOST_ROWS);
-    if (!rows.some((row) => row.node.key === this.state.focus)) this.state.focus = rows.length ? rows[0].node.key : null;
+    if (!rows.some((row) => row.node.key === this.state.focus))
+      this.state.focus = rows.length ? rows[0].node.key : null;
     const hadFocus = this.body.contains(document.activeElement);
     this.body.replaceChildren(...shown.flatMap(({ node, depth }) => this.rowElements(node, depth)));
-    if (!rows.length) this.body.append(make("p", { class: "note" }, this.state.text ? "No line has this text." : "The program has no operations."));
+    if (!rows.length)
+      this.body.append(
+        make(
+          "p",
+          { class: "note" },
+          this.state.text ? "No line has this text." : "The program has no operations.",
+        ),
+      );
     this.more.textContent = `show all ${count(rows.length)} rows`;
     this.more.hidden = shown.length === rows.length;
     if (hadFocus) this.body.querySelector('[tabindex="0"]')?.focus({ preventScroll: true });
@@ -151,12 +207,22 @@ class LinesView {
   rowElements(node, depth) {
     const chosen = selection.is("line", node.ids.join());
     const folds = node.children.length > 0 && !this.state.flat && !this.state.text;
-    const row = make("div", {
-      role: "row", class: "row", tabindex: node.key === this.state.focus ? "0" : "-1",
-      "aria-level": depth + 1, "aria-selected": String(chosen), "aria-current": this.isNear(node) ? "true" : null,
-      "aria-expanded": folds ? String(this.open.has(node.key)) : null,
-      onclick: (event) => this.activate(node, event), onkeydown: (event) => this.press(event, node, folds),
-    }, this.codeCell(node, depth, folds), COST_COLUMNS.map((column) => this.costCell(column, node)));
+    const row = make(
+      "div",
+      {
+        role: "row",
+        class: "row",
+        tabindex: node.key === this.state.focus ? "0" : "-1",
+        "aria-level": depth + 1,
+        "aria-selected": String(chosen),
+        "aria-current": this.isNear(node) ? "true" : null,
+        "aria-expanded": folds ? String(this.open.has(node.key)) : null,
+        onclick: (event) => this.activate(node, event),
+        onkeydown: (event) => this.press(event, node, folds),
+      },
+      this.codeCell(node, depth, folds),
+      COST_COLUMNS.map((column) => this.costCell(column, node)),
+    );
     return chosen ? [row, lineDetails(this.program, node)] : [row];
   }
 
@@ -195,9 +261,18 @@ class LinesView {
 
   codeCell(node, depth, folds) {
     const line = this.program.lines[node.ids[0]];
-    const fold = make("span", { class: "fold", "aria-hidden": "true" }, folds ? (this.open.has(node.key) ? "▾" : "▸") : "");
+    const fold = make(
+      "span",
+      { class: "fold", "aria-hidden": "true" },
+      folds ? (this.open.has(node.key) ? "▾" : "▸") : "",
+    );
     const style = `padding-left:${Math.min(depth, 8) * 0.9}rem`;
-    return make("span", { role: "rowheader", class: "code", style }, fold, make("span", { class: "title" }, this.rowTitle(node, line)));
+    return make(
+      "span",
+      { role: "rowheader", class: "code", style },
+      fold,
+      make("span", { class: "title" }, this.rowTitle(node, line)),
+    );
   }
 
   rowTitle(node, line) {
@@ -207,7 +282,9 @@ class LinesView {
     const badges = [kindText(this.program, line), ...this.gainBadges(node)].filter(Boolean);
     const scoped = node.scoped && !this.state.flat && !this.state.text;
     const scopes = node.kind === "source" ? `${node.ids.length} scopes` : scopeName(line.scope);
-    const where = scoped ? scopes || "forward" : [lineName(line), scopes].filter(Boolean).join(" · ");
+    const where = scoped
+      ? scopes || "forward"
+      : [lineName(line), scopes].filter(Boolean).join(" · ");
     return [
       scoped ? null : sourceText(this.program, line.id),
       make("span", { class: "soft where" }, where),
@@ -217,37 +294,88 @@ class LinesView {
 
   gainBadges(node) {
     const gains = this.program.roofline?.gains ?? [];
-    return gains.flatMap((gain, k) => (node.ids.includes(gain.line) ? [`gain ${k + 1}: up to ${seconds(gain.seconds)}`] : []));
+    return gains.flatMap((gain, k) =>
+      node.ids.includes(gain.line) ? [`gain ${k + 1}: up to ${seconds(gain.seconds)}`] : [],
+    );
   }
 
   costCell(column, node) {
     const totals = node.totals;
-    const inside = column.key === "share"
-      ? [bar(totals.share, percent(totals.share)), totals.measured === null ? null : bar(totals.measured, percent(totals.measured), "measured")]
-      : column.text(totals[column.key]);
-    return make("span", { role: "gridcell", class: `cost number ${column.key}`, "data-title": column.title }, inside);
+    const inside =
+      column.key === "share"
+        ? [
+            bar(totals.share, percent(totals.share)),
+            totals.measured === null
+              ? null
+              : bar(totals.measured, percent(totals.measured), "measured"),
+          ]
+        : column.text(totals[column.key]);
+    return make(
+      "span",
+      { role: "gridcell", class: `cost number ${column.key}`, "data-title": column.title },
+      inside,
+    );
   }
 }
 
 // Below a chosen row: its operations, the kernels that they became, and where to look.
 function lineDetails(program, node) {
-  const equations = node.ids.flatMap((id) => program.lines[id].equations).map((id) => program.equations[id]);
-  const kinds = kindsOf(program, equations.map((e) => e.id));
-  const shown = kinds.slice(0, 8).map(([name, ids]) => make("li", {},
-    button(name, () => {
-      selectEquation(program, ids[0], "lines");
-      show("flow");
-    }, { class: "chip" }), ids.length > 1 ? ` × ${ids.length}` : ""));
+  const equations = node.ids
+    .flatMap((id) => program.lines[id].equations)
+    .map((id) => program.equations[id]);
+  const kinds = kindsOf(
+    program,
+    equations.map((e) => e.id),
+  );
+  const shown = kinds.slice(0, 8).map(([name, ids]) =>
+    make(
+      "li",
+      {},
+      button(
+        name,
+        () => {
+          selectEquation(program, ids[0], "lines");
+          show("flow");
+        },
+        { class: "chip" },
+      ),
+      ids.length > 1 ? ` × ${ids.length}` : "",
+    ),
+  );
   const fusions = [...new Set(equations.map((e) => e.fusion).filter((id) => id !== null))];
   const kernels = program.optimisation?.fusions ?? [];
-  const names = fusions.slice(0, 4).map((id) => kernels[id]?.name).filter(Boolean).join(", ");
+  const names = fusions
+    .slice(0, 4)
+    .map((id) => kernels[id]?.name)
+    .filter(Boolean)
+    .join(", ");
   const line = program.lines[node.ids[0]];
-  return make("div", { class: "details", role: "row" }, make("div", { role: "gridcell" },
-    make("p", {}, `${line.file}:${line.line}`, line.function ? ` in ${line.function}` : ""),
-    make("ul", { class: "chips" }, shown, kinds.length > 8 ? make("li", { class: "soft" }, `and ${kinds.length - 8} more kinds`) : null),
-    names ? make("p", {}, `Part of ${counted(fusions.length, "kernel")}: ${names}${fusions.length > 4 ? ", …" : ""}.`) : null,
-    button("Show in the data flow", () => {
-      selectLine(program, node.ids, "graph");
-      show("flow");
-    })));
+  return make(
+    "div",
+    { class: "details", role: "row" },
+    make(
+      "div",
+      { role: "gridcell" },
+      make("p", {}, `${line.file}:${line.line}`, line.function ? ` in ${line.function}` : ""),
+      make(
+        "ul",
+        { class: "chips" },
+        shown,
+        kinds.length > 8
+          ? make("li", { class: "soft" }, `and ${kinds.length - 8} more kinds`)
+          : null,
+      ),
+      names
+        ? make(
+            "p",
+            {},
+            `Part of ${counted(fusions.length, "kernel")}: ${names}${fusions.length > 4 ? ", …" : ""}.`,
+          )
+        : null,
+      button("Show in the data flow", () => {
+        selectLine(program, node.ids, "graph");
+        show("flow");
+      }),
+    ),
+  );
 }

@@ -15,16 +15,34 @@ class MemoryView {
     this.long = this.peak.values.slice(0, BARS).map((held) => held.value);
     this.pinned = null;
     this.stage = make("div", { class: "stage" });
-    this.panel = make("aside", { class: "panel", "aria-label": "Values alive at the chosen position" });
+    this.panel = make("aside", {
+      class: "panel",
+      "aria-label": "Values alive at the chosen position",
+    });
     this.slider = make("input", {
-      type: "range", min: 0, max: this.curve.length - 1, "aria-label": "Position in the program",
+      type: "range",
+      min: 0,
+      max: this.curve.length - 1,
+      "aria-label": "Position in the program",
       oninput: () => this.look(Number(this.slider.value)),
     });
     viewOf("memory").append(
-      make("div", { class: "toolbar" }, make("label", { class: "wide" }, "Position ", this.slider), button("at the peak", () => this.look(this.top))),
-      make("div", { class: "split" }, this.stage, this.panel));
-    const label = `Bytes alive at ${this.curve.length} positions; the peak is ${bytes(this.peak.bytes)} at position ${this.peak.position}`;
-    this.redraw = plot(this.stage, () => this.height(), label, (svg, width) => this.paint(svg, width));
+      make(
+        "div",
+        { class: "toolbar" },
+        make("label", { class: "wide" }, "Position ", this.slider),
+        button("at the peak", () => this.look(this.top)),
+      ),
+      make("div", { class: "split" }, this.stage, this.panel),
+    );
+    const at = `${bytes(this.peak.bytes)} at position ${this.peak.position}`;
+    const label = `Bytes alive at ${this.curve.length} positions; the peak is ${at}`;
+    this.redraw = plot(
+      this.stage,
+      () => this.height(),
+      label,
+      (svg, width) => this.paint(svg, width),
+    );
     selection.watch(() => {
       this.pinned = this.largestSelected();
       this.redraw();
@@ -34,7 +52,9 @@ class MemoryView {
 
   // The values that have a bar: the largest at the peak, and the one that is selected.
   bars() {
-    return this.pinned === null || this.long.includes(this.pinned) ? this.long : [...this.long, this.pinned];
+    return this.pinned === null || this.long.includes(this.pinned)
+      ? this.long
+      : [...this.long, this.pinned];
   }
 
   height() {
@@ -45,8 +65,14 @@ class MemoryView {
     const { values } = this.program;
     const chosen = selection.current;
     if (chosen === null) return null;
-    const ids = [...chosen.values, ...chosen.equations.flatMap((id) => this.program.equations[id].outputs)];
-    return ids.reduce((best, id) => (best === null || values[id].bytes > values[best].bytes ? id : best), null);
+    const ids = [
+      ...chosen.values,
+      ...chosen.equations.flatMap((id) => this.program.equations[id].outputs),
+    ];
+    return ids.reduce(
+      (best, id) => (best === null || values[id].bytes > values[best].bytes ? id : best),
+      null,
+    );
   }
 
   look(step) {
@@ -63,17 +89,33 @@ class MemoryView {
     const x = linear([0, curve.length], [MARGIN.left, width - MARGIN.right]);
     const y = linear([0, peak.bytes || 1], [HEIGHT - MARGIN.bottom, MARGIN.top + 12]);
     levelsAcross(svg, roundSteps(peak.bytes, 4), y, bytes, width);
-    const steps = curve.map(([, held], k) => `V${y(held).toFixed(1)}H${x(k + 1).toFixed(1)}`).join("");
+    const steps = curve
+      .map(([, held], k) => `V${y(held).toFixed(1)}H${x(k + 1).toFixed(1)}`)
+      .join("");
     const cursor = x(this.at + 0.5);
     svg.append(
       draw("path", { class: "area", d: `M${MARGIN.left} ${y(0)}${steps}V${y(0)}Z` }),
       draw("circle", { cx: x(top + 0.5), cy: y(peak.bytes), r: 5, class: "peak" }),
       draw("text", peakText(x(top + 0.5), width), `peak ${bytes(peak.bytes)}`),
-      draw("line", { x1: cursor, x2: cursor, y1: MARGIN.top, y2: this.height() - 6, class: "cursor" }));
+      draw("line", {
+        x1: cursor,
+        x2: cursor,
+        y1: MARGIN.top,
+        y2: this.height() - 6,
+        class: "cursor",
+      }),
+    );
     const ticks = roundSteps(curve.length - 1, width < 500 ? 3 : 6).filter(Number.isInteger);
-    ticksBelow(svg, ticks, (k) => x(k + 0.5), (k) => count(curve[k][0]), HEIGHT);
+    ticksBelow(
+      svg,
+      ticks,
+      (k) => x(k + 0.5),
+      (k) => count(curve[k][0]),
+      HEIGHT,
+    );
     svg.append(...this.bars().map((id, k) => this.life(id, HEIGHT + k * BAR, x, width)));
-    const pointed = (event) => this.look(Math.floor(x.back(event.clientX - svg.getBoundingClientRect().left)));
+    const pointed = (event) =>
+      this.look(Math.floor(x.back(event.clientX - svg.getBoundingClientRect().left)));
     svg.onpointermove = pointed;
     svg.onpointerdown = pointed;
   }
@@ -86,11 +128,25 @@ class MemoryView {
     const line = lineOfValue(this.program, value);
     const text = `${inputOrMaker(this.program, value)} ${value.type}${line ? ` · ${lineName(line)}` : ""}`;
     const room = Math.floor((width - MARGIN.left) / 7);
-    return draw("g", { class: chosen ? "life chosen" : "life", onclick: () => selectValue(this.program, id, "memory") },
+    return draw(
+      "g",
+      {
+        class: chosen ? "life chosen" : "life",
+        onclick: () => selectValue(this.program, id, "memory"),
+      },
       draw("rect", { x: from, y: top + 2, width: Math.max(to - from, 3), height: BAR - 5, rx: 3 }),
-      draw("text", { x: MARGIN.left + 4, y: top + 14, class: "on-bar" }, `${chosen ? "▶ " : ""}${shortened(text, room)}`),
+      draw(
+        "text",
+        { x: MARGIN.left + 4, y: top + 14, class: "on-bar" },
+        `${chosen ? "▶ " : ""}${shortened(text, room)}`,
+      ),
       draw("text", { x: MARGIN.left - 8, y: top + 14, class: "tick end" }, bytes(value.bytes)),
-      draw("title", {}, `${text}, ${bytes(value.bytes)}, alive from ${Math.max(value.born, 0)} to ${value.dies}`));
+      draw(
+        "title",
+        {},
+        `${text}, ${bytes(value.bytes)}, alive from ${Math.max(value.born, 0)} to ${value.dies}`,
+      ),
+    );
   }
 }
 
@@ -113,35 +169,71 @@ function stepOf(curve, position) {
 
 // What is alive at a position, the largest first.
 function aliveAt(program, position, held) {
-  const outermost = (value) => value.made_by === null ? value.argument !== null : program.equations[value.made_by].parent === null;
+  const outermost = (value) =>
+    value.made_by === null
+      ? value.argument !== null
+      : program.equations[value.made_by].parent === null;
   const alive = program.values
     .filter((value) => value.born <= position && position <= value.dies && outermost(value))
     .sort((a, b) => b.bytes - a.bytes);
   const equation = program.equations[position];
   return [
     make("h3", {}, bytes(held)),
-    make("p", {}, `${counted(alive.length, "value")} alive at position ${count(position)}`, equation ? `, ${equation.operation} ` : ".", equation ? lineButton(program, equation.line) : null),
-    heldList(alive.slice(0, LARGEST), (value) => value.bytes, (value) => {
-      const line = lineOfValue(program, value);
-      const title = `${value.type}, ${line ? `${lineName(line)} ${line.source}` : "an argument"}`;
-      return button(`${inputOrMaker(program, value)} ${value.type}`, () => selectValue(program, value.id, "memory"), { class: "chip", title });
-    }),
-    alive.length > LARGEST ? make("p", { class: "soft" }, `and ${counted(alive.length - LARGEST, "smaller one")}`) : null,
+    make(
+      "p",
+      {},
+      `${counted(alive.length, "value")} alive at position ${count(position)}`,
+      equation ? `, ${equation.operation} ` : ".",
+      equation ? lineButton(program, equation.line) : null,
+    ),
+    heldList(
+      alive.slice(0, LARGEST),
+      (value) => value.bytes,
+      (value) => {
+        const line = lineOfValue(program, value);
+        const title = `${value.type}, ${line ? `${lineName(line)} ${line.source}` : "an argument"}`;
+        return button(
+          `${inputOrMaker(program, value)} ${value.type}`,
+          () => selectValue(program, value.id, "memory"),
+          { class: "chip", title },
+        );
+      },
+    ),
+    alive.length > LARGEST
+      ? make("p", { class: "soft" }, `and ${counted(alive.length - LARGEST, "smaller one")}`)
+      : null,
     make("h4", {}, "By line"),
-    heldList(linesOfValues(program, alive).slice(0, LARGEST), (held) => held.bytes, (held) =>
-      held.line === null ? `${counted(held.count, "argument")}` : make("span", { class: "by-line" }, lineButton(program, held.line), make("span", { class: "soft" }, `× ${count(held.count)}`))),
+    heldList(
+      linesOfValues(program, alive).slice(0, LARGEST),
+      (held) => held.bytes,
+      (held) =>
+        held.line === null
+          ? `${counted(held.count, "argument")}`
+          : make(
+              "span",
+              { class: "by-line" },
+              lineButton(program, held.line),
+              make("span", { class: "soft" }, `× ${count(held.count)}`),
+            ),
+    ),
   ].filter(Boolean);
 }
 
 // Things that hold memory, the largest first, each with a bar.
 function heldList(held, size, title) {
   const largest = held.length ? size(held[0]) || 1 : 1;
-  return make("ol", { class: "held" }, held.map((x) => make("li", {}, title(x), bar(size(x) / largest, bytes(size(x))))));
+  return make(
+    "ol",
+    { class: "held" },
+    held.map((x) => make("li", {}, title(x), bar(size(x) / largest, bytes(size(x))))),
+  );
 }
 
 // The lines that made values, and how much each made; null for arguments.
 function linesOfValues(program, values) {
-  const groups = grouped(values, (value) => (value.made_by === null ? null : program.equations[value.made_by].line));
+  const groups = grouped(values, (value) =>
+    value.made_by === null ? null : program.equations[value.made_by].line,
+  );
   const sum = (members) => members.reduce((all, value) => all + value.bytes, 0);
   return groups
     .map(([line, members]) => ({ line, count: members.length, bytes: sum(members) }))

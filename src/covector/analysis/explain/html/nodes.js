@@ -22,12 +22,17 @@ function describe(program, node) {
     node.title = names.length === 1 ? names[0] : counted(names.length, "input");
     node.note = names.length === 1 ? program.values[node.values[0]].type : names.join(", ");
   } else if (node.kind === "result") {
-    node.title = node.results.length === 1 ? node.results[0].path : counted(node.results.length, "result");
-    node.note = node.results.length === 1 ? program.values[node.values[0]].type : node.results.map((r) => r.path).join(", ");
+    node.title =
+      node.results.length === 1 ? node.results[0].path : counted(node.results.length, "result");
+    node.note =
+      node.results.length === 1
+        ? program.values[node.values[0]].type
+        : node.results.map((r) => r.path).join(", ");
   } else {
     const line = program.lines[equations[0].line];
     node.title = node.kind === "line" && line.source ? line.source : node.label;
-    const where = node.kind === "line" ? lineName(line) : node.kind === "function" ? fileName(line.file) : null;
+    const where =
+      node.kind === "line" ? lineName(line) : node.kind === "function" ? fileName(line.file) : null;
     node.note = [counted(equations.length, "operation"), where].filter(Boolean).join(" · ");
   }
 }
@@ -47,8 +52,12 @@ function markPath({ nodes, edges }, path) {
 
 function inputName(program, value) {
   if (value.argument !== null) return value.argument;
-  const outside = (value.ties ?? []).map((id) => program.values[id]).find((tied) =>
-    tied.made_by === null || !program.equations[tied.made_by].around.includes(value.born));
+  const outside = (value.ties ?? [])
+    .map((id) => program.values[id])
+    .find(
+      (tied) =>
+        tied.made_by === null || !program.equations[tied.made_by].around.includes(value.born),
+    );
   if (outside) return valueName(program, outside);
   return value.ties?.length ? "previous step" : value.name;
 }
@@ -59,10 +68,14 @@ function neighbour(scene, node, key) {
   const at = scene.nodes.indexOf(node);
   if (key === "ArrowUp" || key === "ArrowDown") {
     const [here, there] = key === "ArrowUp" ? ["to", "from"] : ["from", "to"];
-    const near = scene.edges.filter((edge) => edge[here] === at).map((edge) => scene.nodes[edge[there]]);
+    const near = scene.edges
+      .filter((edge) => edge[here] === at)
+      .map((edge) => scene.nodes[edge[there]]);
     return closest(near, node);
   }
-  const side = scene.nodes.filter((n) => n.layer === node.layer && (key === "ArrowLeft" ? n.x < node.x : n.x > node.x));
+  const side = scene.nodes.filter(
+    (n) => n.layer === node.layer && (key === "ArrowLeft" ? n.x < node.x : n.x > node.x),
+  );
   return closest(side, node);
 }
 

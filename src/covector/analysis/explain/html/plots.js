@@ -50,13 +50,26 @@ function powersOfTen(from, to, most) {
 function levelsAcross(svg, values, y, text, width) {
   for (const value of values) {
     svg.append(
-      draw("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y(value), y2: y(value), class: "rule" }),
-      draw("text", { x: MARGIN.left - 8, y: y(value) + 4, class: "tick end" }, text(value)));
+      draw("line", {
+        x1: MARGIN.left,
+        x2: width - MARGIN.right,
+        y1: y(value),
+        y2: y(value),
+        class: "rule",
+      }),
+      draw("text", { x: MARGIN.left - 8, y: y(value) + 4, class: "tick end" }, text(value)),
+    );
   }
 }
 
 function ticksBelow(svg, values, x, text, height) {
   for (const value of values) {
-    svg.append(draw("text", { x: x(value), y: height - MARGIN.bottom + 18, class: "tick middle" }, text(value)));
+    svg.append(
+      draw(
+        "text",
+        { x: x(value), y: height - MARGIN.bottom + 18, class: "tick middle" },
+        text(value),
+      ),
+    );
   }
 }

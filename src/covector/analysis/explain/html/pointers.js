@@ -39,9 +39,13 @@ function handlePointers(canvas, does) {
   }
   canvas.addEventListener("pointerleave", () => does.hover(null, null));
   // A wheel scrolls the page, until one has clicked here.
-  canvas.addEventListener("wheel", (event) => {
-    if (document.activeElement !== canvas && !event.ctrlKey) return;
-    event.preventDefault();
-    does.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)), ...at(event));
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (document.activeElement !== canvas && !event.ctrlKey) return;
+      event.preventDefault();
+      does.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)), ...at(event));
+    },
+    { passive: false },
+  );
 }

@@ -13,7 +13,9 @@ function records(columns) {
     key,
     Array.isArray(column) ? column.map(unpack) : column.at.map((at) => column.distinct[at]),
   ]);
-  return whole[0][1].map((_, row) => Object.fromEntries(whole.map(([key, cells]) => [key, cells[row]])));
+  return whole[0][1].map((_, row) =>
+    Object.fromEntries(whole.map(([key, cells]) => [key, cells[row]])),
+  );
 }
 
 function readProgram(data, sources) {
@@ -78,7 +80,9 @@ function typeOf(program, equation) {
 
 // The line at which a value is made, or null.
 function lineOfValue(program, value) {
-  return value.made_by === null ? null : program.lines[program.equations[value.made_by].line] ?? null;
+  return value.made_by === null
+    ? null
+    : (program.lines[program.equations[value.made_by].line] ?? null);
 }
 
 function valueName(program, value) {

@@ -10,18 +10,46 @@ function rooflineView(program) {
     .map((entry) => ({ ...entry, kernel: optimisation?.fusions[entry.fusion] }))
     .filter((entry) => entry.kernel);
   if (!roofline || !machine) {
-    holder.append(make("p", { class: "note" }, "The limits of the machine are not known, or the program was not compiled."));
+    holder.append(
+      make(
+        "p",
+        { class: "note" },
+        "The limits of the machine are not known, or the program was not compiled.",
+      ),
+    );
     return;
   }
-  holder.append(make("p", {}, `${machine.name}: ${bytes(machine.bytes_per_s)}/s from memory, ${roofs(machine).map(([name, rate]) => `${flops(rate)}FLOP/s in ${name}`).join(", ")}. No run can be faster than ${seconds(roofline.lower_bound_s)}.`));
+  holder.append(
+    make(
+      "p",
+      {},
+      `${machine.name}: ${bytes(machine.bytes_per_s)}/s from memory, ${roofs(machine)
+        .map(([name, rate]) => `${flops(rate)}FLOP/s in ${name}`)
+        .join(", ")}. No run can be faster than ${seconds(roofline.lower_bound_s)}.`,
+    ),
+  );
   if (roofline.gains.length) holder.append(gainList(program, roofline.gains));
   const points = kernels.map(pointOf).filter((point) => point.intensity > 0 && point.speed > 0);
   if (!points.length) return;
   const stage = make("div", { class: "stage" });
   const told = make("p", { class: "told", role: "status" }, "Point at a kernel to read about it.");
-  holder.append(stage, told, make("p", { class: "note" }, "○ bound by memory, ◆ bound by computing; the larger, the more of the time. Kernels that compute nothing are not shown."));
+  holder.append(
+    stage,
+    told,
+    make(
+      "p",
+      { class: "note" },
+      "○ bound by memory, ◆ bound by computing; the larger, the more of the time. " +
+        "Kernels that compute nothing are not shown.",
+    ),
+  );
   const label = `${points.length} kernels by FLOPs per byte and FLOPs per second`;
-  plot(stage, () => ROOFLINE_HEIGHT, label, (svg, width) => paintRoofline(svg, width, program, points, told));
+  plot(
+    stage,
+    () => ROOFLINE_HEIGHT,
+    label,
+    (svg, width) => paintRoofline(svg, width, program, points, told),
+  );
 }
 
 function roofs(machine) {
@@ -51,7 +79,12 @@ function slopeText(x, y, start, rate) {
 // Measured where it was; else the speed at which the kernel reaches its lower bound.
 function pointOf(entry) {
   const took = entry.kernel.measured_s ?? entry.lower_bound_s;
-  return { ...entry, took, speed: took ? entry.kernel.flops / took : 0, measured: entry.kernel.measured_s !== null };
+  return {
+    ...entry,
+    took,
+    speed: took ? entry.kernel.flops / took : 0,
+    measured: entry.kernel.measured_s !== null,
+  };
 }
 
 function paintRoofline(svg, width, program, points, told) {
@@ -64,31 +97,70 @@ function paintRoofline(svg, width, program, points, told) {
   const x = logarithmic(xs, [MARGIN.left, width - MARGIN.right]);
   const y = logarithmic(ys, [ROOFLINE_HEIGHT - MARGIN.bottom, MARGIN.top]);
   levelsAcross(svg, powersOfTen(...ys, 6), y, flops, width);
-  ticksBelow(svg, powersOfTen(...xs, width < 500 ? 4 : 8), x, (value) => (value < 1e-4 ? value.toExponential(0) : String(value)), ROOFLINE_HEIGHT);
+  ticksBelow(
+    svg,
+    powersOfTen(...xs, width < 500 ? 4 : 8),
+    x,
+    (value) => (value < 1e-4 ? value.toExponential(0) : String(value)),
+    ROOFLINE_HEIGHT,
+  );
   svg.append(
-    draw("text", { x: width - MARGIN.right, y: ROOFLINE_HEIGHT - 3, class: "tick end" }, "FLOP per byte"),
-    draw("text", { x: 4, y: 10, class: "tick" }, "FLOP/s"));
+    draw(
+      "text",
+      { x: width - MARGIN.right, y: ROOFLINE_HEIGHT - 3, class: "tick end" },
+      "FLOP per byte",
+    ),
+    draw("text", { x: 4, y: 10, class: "tick" }, "FLOP/s"),
+  );
   for (const bandwidth of bandwidths(machine)) {
     const start = Math.max(xs[0], ys[0] / bandwidth.rate);
     const end = Math.min(best / bandwidth.rate, xs[1]);
     const name = bandwidth.rate === machine.bytes_per_s ? "roof" : "roof lower";
-    svg.append(draw("path", { class: name, d: `M${x(start)} ${y(start * bandwidth.rate)}L${x(end)} ${y(end * bandwidth.rate)}` }));
-    svg.append(draw("text", { ...slopeText(x, y, start, bandwidth.rate), class: "tick" }, bandwidth.name));
+    svg.append(
+      draw("path", {
+        class: name,
+        d: `M${x(start)} ${y(start * bandwidth.rate)}L${x(end)} ${y(end * bandwidth.rate)}`,
+      }),
+    );
+    svg.append(
+      draw("text", { ...slopeText(x, y, start, bandwidth.rate), class: "tick" }, bandwidth.name),
+    );
   }
   svg.append(draw("path", { class: "roof", d: `M${x(knee)} ${y(best)}H${width - MARGIN.right}` }));
   for (const [k, [, rate]] of rates.entries()) {
-    if (k) svg.append(draw("path", { class: "roof lower", d: `M${x(rate / machine.bytes_per_s)} ${y(rate)}H${width - MARGIN.right}` }));
+    if (k)
+      svg.append(
+        draw("path", {
+          class: "roof lower",
+          d: `M${x(rate / machine.bytes_per_s)} ${y(rate)}H${width - MARGIN.right}`,
+        }),
+      );
   }
   for (const { names, at } of roofLabels(rates, y)) {
-    svg.append(draw("text", { x: width - MARGIN.right - 4, y: at - 6, class: "strong end" }, names.join(", ")));
+    svg.append(
+      draw(
+        "text",
+        { x: width - MARGIN.right - 4, y: at - 6, class: "strong end" },
+        names.join(", "),
+      ),
+    );
   }
   const longest = Math.max(...points.map((p) => p.took));
   const sorted = [...points].sort((a, b) => b.took - a.took);
-  svg.append(...sorted.map((point, k) => {
-    const mark = kernelMark(program, point, x, y, 3.5 + 8 * Math.sqrt(point.took / longest), told);
-    if (k < REACHED_BY_KEY) mark.setAttribute("tabindex", "0");
-    return mark;
-  }));
+  svg.append(
+    ...sorted.map((point, k) => {
+      const mark = kernelMark(
+        program,
+        point,
+        x,
+        y,
+        3.5 + 8 * Math.sqrt(point.took / longest),
+        told,
+      );
+      if (k < REACHED_BY_KEY) mark.setAttribute("tabindex", "0");
+      return mark;
+    }),
+  );
 }
 
 // Names of limits that are too near to each other are one text.
@@ -109,17 +181,41 @@ function range(values, spare) {
 function kernelMark(program, point, x, y, size, told) {
   const [cx, cy] = [x(point.intensity), y(point.speed)];
   const { kernel } = point;
-  const text = `${kernel.name}: ${ratio(point.intensity)} FLOP per byte, ${seconds(point.took)} ${point.measured ? "measured" : "at least"}, bound by ${point.bound === "memory" ? "memory" : "computing"}. ${operationsText(kernel.operations)}`;
+  const time = `${seconds(point.took)} ${point.measured ? "measured" : "at least"}`;
+  const bound = point.bound === "memory" ? "memory" : "computing";
+  const text = [
+    `${kernel.name}: ${ratio(point.intensity)} FLOP per byte, ${time}, bound by ${bound}.`,
+    operationsText(kernel.operations),
+  ].join(" ");
   const tell = () => told.replaceChildren(text, " ", lineButtons(program, kernel.lines));
-  const shape = point.bound === "memory"
-    ? draw("circle", { cx, cy, r: size })
-    : draw("path", { d: `M${cx} ${cy - size * 1.2}l${size * 1.2} ${size * 1.2}l${-size * 1.2} ${size * 1.2}l${-size * 1.2} ${-size * 1.2}z` });
-  return draw("g", { class: `kernel ${point.bound}`, onpointerenter: tell, onfocus: tell, onclick: tell }, shape, draw("title", {}, text));
+  const half = 1.2 * size;
+  const diamond = `M${cx} ${cy - half}l${half} ${half}l${-half} ${half}l${-half} ${-half}z`;
+  const shape =
+    point.bound === "memory" ? draw("circle", { cx, cy, r: size }) : draw("path", { d: diamond });
+  return draw(
+    "g",
+    { class: `kernel ${point.bound}`, onpointerenter: tell, onfocus: tell, onclick: tell },
+    shape,
+    draw("title", {}, text),
+  );
 }
 
 function gainList(program, gains) {
-  return make("ol", { class: "gains" }, gains.map((gain) => make("li", {},
-    make("b", {}, `up to ${seconds(gain.seconds)}`), lineButton(program, gain.line), gain.line !== null && program.lines[gain.line].scope ? make("span", { class: "soft" }, scopeName(program.lines[gain.line].scope)) : null,
-    make("span", {}, gain.why),
-    gain.line === null ? null : sourceText(program, gain.line))));
+  return make(
+    "ol",
+    { class: "gains" },
+    gains.map((gain) =>
+      make(
+        "li",
+        {},
+        make("b", {}, `up to ${seconds(gain.seconds)}`),
+        lineButton(program, gain.line),
+        gain.line !== null && program.lines[gain.line].scope
+          ? make("span", { class: "soft" }, scopeName(program.lines[gain.line].scope))
+          : null,
+        make("span", {}, gain.why),
+        gain.line === null ? null : sourceText(program, gain.line),
+      ),
+    ),
+  );
 }

@@ -6,19 +6,28 @@ const FOUND = 30;
 function searchBox(program, done) {
   const list = make("ul", { class: "found", id: "found", hidden: true });
   const input = make("input", {
-    type: "search", id: "search", placeholder: "operation, line or argument", autocomplete: "off", "aria-controls": "found",
+    type: "search",
+    id: "search",
+    placeholder: "operation, line or argument",
+    autocomplete: "off",
+    "aria-controls": "found",
     oninput: () => showFound(program, input, list, done),
     onkeydown: (event) => {
       if (event.key === "Enter") list.querySelector("button")?.click();
     },
   });
-  const holder = make("div", {
-    class: "search",
-    onkeydown: (event) => walkFound(event, holder),
-    onfocusout: (event) => {
-      if (!holder.contains(event.relatedTarget)) list.hidden = true;
+  const holder = make(
+    "div",
+    {
+      class: "search",
+      onkeydown: (event) => walkFound(event, holder),
+      onfocusout: (event) => {
+        if (!holder.contains(event.relatedTarget)) list.hidden = true;
+      },
     },
-  }, make("label", {}, "Search ", input), list);
+    make("label", {}, "Search ", input),
+    list,
+  );
   return holder;
 }
 
@@ -30,10 +39,19 @@ function showFound(program, input, list, done) {
     hit.select();
     done();
   };
-  list.replaceChildren(...hits.slice(0, FOUND).map((hit) =>
-    make("li", {}, button(hit.title, () => choose(hit)), make("span", { class: "soft" }, hit.note))));
+  list.replaceChildren(
+    ...hits.slice(0, FOUND).map((hit) =>
+      make(
+        "li",
+        {},
+        button(hit.title, () => choose(hit)),
+        make("span", { class: "soft" }, hit.note),
+      ),
+    ),
+  );
   if (text && !hits.length) list.append(make("li", { class: "soft" }, "Nothing has this name."));
-  if (hits.length > FOUND) list.append(make("li", { class: "soft" }, `and ${count(hits.length - FOUND)} more`));
+  if (hits.length > FOUND)
+    list.append(make("li", { class: "soft" }, `and ${count(hits.length - FOUND)} more`));
   list.hidden = !text;
   if (text) speak(counted(hits.length, "result"));
 }
@@ -54,12 +72,26 @@ function walkFound(event, holder) {
 // Operations, lines, scopes and arguments with a text.
 function searchProgram(program, text) {
   const has = (...texts) => texts.some((t) => t && t.toLowerCase().includes(text));
-  const lines = program.lines.filter((line) => line.equations.length && has(line.source, line.function, line.scope, lineName(line)));
+  const lines = program.lines.filter(
+    (line) => line.equations.length && has(line.source, line.function, line.scope, lineName(line)),
+  );
   const values = program.values.filter((value) => value.argument !== null && has(value.argument));
   const equations = program.equations.filter((e) => has(e.operation, e.parameters));
   return [
-    ...values.map((value) => ({ title: value.argument, note: `argument ${value.type}`, select: () => selectValue(program, value.id, "search") })),
-    ...lines.map((line) => ({ title: line.source || lineName(line), note: [lineName(line), scopeName(line.scope)].filter(Boolean).join(" · "), select: () => selectLine(program, [line.id], "search") })),
-    ...equations.map((e) => ({ title: e.operation, note: `${typeOf(program, e)} · ${lineName(program.lines[e.line])}`, select: () => selectEquation(program, e.id, "search") })),
+    ...values.map((value) => ({
+      title: value.argument,
+      note: `argument ${value.type}`,
+      select: () => selectValue(program, value.id, "search"),
+    })),
+    ...lines.map((line) => ({
+      title: line.source || lineName(line),
+      note: [lineName(line), scopeName(line.scope)].filter(Boolean).join(" · "),
+      select: () => selectLine(program, [line.id], "search"),
+    })),
+    ...equations.map((e) => ({
+      title: e.operation,
+      note: `${typeOf(program, e)} · ${lineName(program.lines[e.line])}`,
+      select: () => selectEquation(program, e.id, "search"),
+    })),
   ];
 }

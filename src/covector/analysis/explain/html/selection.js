@@ -22,7 +22,10 @@ const selection = {
 function selectLine(program, ids, from) {
   const lines = ids.map((id) => program.lines[id]);
   const equations = lines.flatMap((line) => line.equations);
-  selection.set({ kind: "line", key: ids.join(), lines: ids, equations, values: [], title: lineName(lines[0]) }, from);
+  selection.set(
+    { kind: "line", key: ids.join(), lines: ids, equations, values: [], title: lineName(lines[0]) },
+    from,
+  );
 }
 
 function selectEquation(program, id, from) {
@@ -33,7 +36,10 @@ function selectEquation(program, id, from) {
 function selectValue(program, id, from) {
   const value = program.values[id];
   if (value.made_by !== null) return selectEquation(program, value.made_by, from);
-  selection.set({ kind: "value", key: id, equations: [], values: [id], title: valueName(program, value) }, from);
+  selection.set(
+    { kind: "value", key: id, equations: [], values: [id], title: valueName(program, value) },
+    from,
+  );
 }
 
 // What changed, for those who do not see it.
@@ -44,5 +50,7 @@ function speak(text) {
 // Scrolls to a view, unless it is seen already.
 function show(id) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  document.getElementById(id).scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
+  document
+    .getElementById(id)
+    .scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
 }

@@ -23,6 +23,7 @@ function needed(program, start) {
 function needing(program, start) {
   const slice = { equations: new Set(), values: new Set() };
   const reached = collect(slice.values, start);
+  const first = new Set(start);
   while (reached.next.length) {
     const value = program.values[reached.next.pop()];
     value.tiedTo.forEach(reached.add);
@@ -32,15 +33,21 @@ function needing(program, start) {
       addWithAround(slice.equations, equation);
       equation.outputs.forEach(reached.add);
     }
-    if (value.made_by !== null && !start.includes(value.id)) addWithAround(slice.equations, program.equations[value.made_by]);
+    if (value.made_by !== null && !first.has(value.id))
+      addWithAround(slice.equations, program.equations[value.made_by]);
   }
   return slice;
 }
 
+// Whether its results are tied to those of programs that it carries.
 function carries(program, equation) {
-  return equation.inside.length > 0 || equation.outputs.some((out) => (program.values[out].ties ?? []).length);
+  return (
+    equation.inside.length > 0 ||
+    equation.outputs.some((out) => (program.values[out].ties ?? []).length)
+  );
 }
 
+// Values to visit, each once.
 function collect(seen, start) {
   const next = [];
   const add = (value) => {
@@ -57,7 +64,7 @@ function addWithAround(found, equation) {
   for (const id of equation.around) found.add(id);
 }
 
-// What is selected, as values at which a slice upwards and one downwards begin.
+// The slices of what is selected: what it needs (up), and what needs it (down).
 function slicesOf(program, equations, values = []) {
   const made = equations.flatMap((id) => program.equations[id].outputs);
   const read = equations.flatMap((id) => program.equations[id].inputs);

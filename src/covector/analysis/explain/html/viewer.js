@@ -34,13 +34,38 @@ function fillHead(program) {
     measured === null
       ? ["time, at least", seconds(totals.lower_bound_s), "what the machine allows"]
       : ["time, measured", seconds(measured), `${seconds(totals.lower_bound_s)} at least`],
-    ["FLOPs", flops(totals.flops), totals.transcendentals ? `and ${flops(totals.transcendentals)} transcendentals` : ""],
+    [
+      "FLOPs",
+      flops(totals.flops),
+      totals.transcendentals ? `and ${flops(totals.transcendentals)} transcendentals` : "",
+    ],
     ["bytes moved", bytes(totals.bytes), `${ratio(totals.intensity)} FLOP per byte`],
-    ["peak memory", bytes(totals.compiled_peak_bytes ?? totals.peak_bytes), totals.compiled_peak_bytes === null ? "estimated" : "compiled"],
-    ["operations", count(totals.equations), program.optimisation ? `in ${counted(program.optimisation.after.kernels, "kernel")}` : "not compiled"],
+    [
+      "peak memory",
+      bytes(totals.compiled_peak_bytes ?? totals.peak_bytes),
+      totals.compiled_peak_bytes === null ? "estimated" : "compiled",
+    ],
+    [
+      "operations",
+      count(totals.equations),
+      program.optimisation
+        ? `in ${counted(program.optimisation.after.kernels, "kernel")}`
+        : "not compiled",
+    ],
   ];
-  document.getElementById("cards").append(...cards.map(([name, value, note]) =>
-    make("div", { class: "card" }, make("dt", {}, name), make("dd", {}, value), make("dd", { class: "note" }, note))));
+  document
+    .getElementById("cards")
+    .append(
+      ...cards.map(([name, value, note]) =>
+        make(
+          "div",
+          { class: "card" },
+          make("dt", {}, name),
+          make("dd", {}, value),
+          make("dd", { class: "note" }, note),
+        ),
+      ),
+    );
 }
 
 function readJson(id) {
