@@ -13,7 +13,7 @@ _GAP = "  "
 
 
 class Row(NamedTuple):
-    """The cells of a row: the larger its ``share``, the warmer; a ``heading`` stands out."""
+    """The cells of a row; a large ``share`` is warm, a ``heading`` stands out."""
 
     cells: tuple[str, ...]
     share: float | None = None

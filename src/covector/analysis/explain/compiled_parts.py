@@ -91,6 +91,7 @@ def compiled_parts(
         for kernel, at, seconds in zip(plan.kernels, lines, taken, strict=True)
     ]
     found = roofline(parts, limits)
+    reasons = _reasons(plan, lines) if measured is None else {}
     bounds = [bound.seconds for bound in found.parts]
     fusions = tuple(
         [
@@ -119,16 +120,29 @@ def compiled_parts(
                 ]
             ),
             found.seconds,
-            tuple([_gain(gain) for gain in found.gains[:MOST_GAINS]]),
+            tuple([_gain(gain, reasons) for gain in found.gains[:MOST_GAINS]]),
         ),
         attribution.shares(bounds),
         None if measured is None else attribution.shares([t or 0 for t in taken]),
     )
 
 
-def _gain(gain: Gain) -> data.Gain:
+def _gain(gain: Gain, reasons: dict[int, str]) -> data.Gain:
     assert isinstance(gain.line, int), "the parts have the numbers of lines"
-    return data.Gain(gain.line, gain.seconds, gain.why)
+    reason = reasons.get(gain.line)
+    why = gain.why if reason is None else f"{gain.why} ({reason})"
+    return data.Gain(gain.line, gain.seconds, why)
+
+
+def _reasons(plan: FusionPlan, lines: Sequence[tuple[int, ...]]) -> dict[int, str]:
+    """For each line why the largest of its values that go through memory does."""
+    at = {kernel.name: n for kernel, n in zip(plan.kernels, lines, strict=True)}
+    found: dict[int, str] = {}
+    for edge in sorted(plan.not_fused, key=lambda edge: -edge.bytes):
+        if edge.reason is not None:
+            for line in at.get(edge.producer, ()):
+                found.setdefault(line, edge.reason)
+    return found
 
 
 def _between(plan: FusionPlan) -> dict[str, int]:
