@@ -32,7 +32,8 @@ const sliced = (ids) => {
   const needs = plain(up.values);
   return { up: plain(up.equations), down: plain(down.equations), needs };
 };
-console.log(JSON.stringify(%s));
+const withoutParents = (key, value) => (key === "parent" ? undefined : value);
+console.log(JSON.stringify(%s, withoutParents));
 """
 
 

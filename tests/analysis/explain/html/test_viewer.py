@@ -8,9 +8,9 @@ from tests.analysis.explain.html import browser, programs
 pytestmark = pytest.mark.skipif(browser.PROGRAM is None, reason="needs Chromium")
 
 PROGRAMS = {
-    "small": programs.small(),
-    "large": programs.transformer(operations=2.9),
-    "empty": programs.empty(),
+    "small": programs.small,
+    "large": lambda: programs.transformer(operations=2.9),
+    "empty": programs.empty,
 }
 
 
@@ -18,7 +18,7 @@ PROGRAMS = {
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for name, data in PROGRAMS.items():
-        (folder / f"{name}.html").write_text(page.render(data))
+        (folder / f"{name}.html").write_text(page.render(data()))
     return {name: folder / f"{name}.html" for name in PROGRAMS}
 
 
@@ -86,6 +86,19 @@ def test_arrow_keys_go_along_edges_and_enter_opens_a_loop(small):
     small.click("#flow .way button")
     assert small.text("#flow .panel h3") == "The whole program"
     assert small.run("document.querySelector('#flow .way').hidden")
+
+
+def test_a_group_opens_and_folds_again(large):
+    seen = large.text("#flow output")
+    large.run("document.querySelector('canvas.graph').focus()")
+    large.press("ArrowDown")
+    large.press("Enter")
+    assert large.text("#flow output") != seen
+    large.run(
+        "[...document.querySelectorAll('#flow .panel button')]"
+        ".find(e => e.innerText.startsWith('Fold into')).click()"
+    )
+    assert large.text("#flow output") == seen
 
 
 def test_all_5000_operations_are_drawn_in_time(large):

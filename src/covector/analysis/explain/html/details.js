@@ -2,16 +2,31 @@
 
 const LISTED = 12;
 
-function showDetails(program, panel, chosen, slices, does) {
-  if (chosen === null) panel.replaceChildren(...overview(program, does.frame));
-  else if (chosen.kind === "equation")
-    panel.replaceChildren(...ofEquation(program, chosen.key, does), ...ofSlices(program, slices));
-  else panel.replaceChildren(...ofGroup(program, chosen, does), ...ofSlices(program, slices));
-  if (chosen !== null) {
-    panel.append(button("Clear the selection", () => selection.set(null), { class: "more" }));
-    const [up, down] = [slices.up, slices.down].map((s) => counted(s.equations.size, "operation"));
-    speak(`${chosen.title} selected; it needs ${up}, and ${down} need it`);
-  }
+// shown: {chosen, slices, node, frame} of the graph, and what buttons do: open, fold, enter
+function showDetails(program, panel, shown) {
+  const { chosen, slices } = shown;
+  if (chosen === null) return panel.replaceChildren(...overview(program, shown.frame));
+  const facts =
+    chosen.kind === "equation" ? ofEquation(program, chosen.key) : ofGroup(program, chosen);
+  panel.replaceChildren(...facts, foldButtons(program, shown), ...ofSlices(program, slices));
+  panel.append(button("Clear the selection", () => selection.set(null), { class: "more" }));
+  const [up, down] = [slices.up, slices.down].map((s) => counted(s.equations.size, "operation"));
+  speak(`${chosen.title} selected; it needs ${up}, and ${down} need it`);
+}
+
+// Into the node that shows what is selected, and out of it.
+function foldButtons(program, { node, open, fold, enter }) {
+  if (!node) return "";
+  const [id] = node.equations;
+  const carried = node.kind === "operation" ? program.equations[id].inside.length : 0;
+  const around = node.parent;
+  return make(
+    "div",
+    { class: "chips" },
+    node.children.length ? button(`Open ${shortened(node.title, 30)}`, () => open(node)) : null,
+    carried ? button(`Look inside: ${counted(carried, "operation")}`, () => enter(id)) : null,
+    around ? button(`Fold into ${shortened(around.label, 30)}`, () => fold(around)) : null,
+  );
 }
 
 // What is shown when nothing is selected: the program in the graph.
@@ -79,7 +94,7 @@ function facts(pairs) {
   );
 }
 
-function ofEquation(program, id, does) {
+function ofEquation(program, id) {
   const e = program.equations[id];
   const line = program.lines[e.line];
   const kernel = e.fusion === null ? null : program.optimisation?.fusions[e.fusion];
@@ -97,19 +112,15 @@ function ofEquation(program, id, does) {
       ["critical path", e.critical ? "yes" : "no"],
       ["kernel", kernel ? kernel.name : null],
     ]),
-    e.inside.length
-      ? button(`Look inside: ${counted(e.inside.length, "operation")}`, () => does.enter(id))
-      : null,
     valueList(program, "Operands", e.inputs),
     equationList(program, "Read by", [...usersOf(program, id)]),
   ].filter(Boolean);
 }
 
-function ofGroup(program, chosen, does) {
+function ofGroup(program, chosen) {
   const equations = chosen.equations.map((id) => program.equations[id]);
   const sum = (key) => equations.reduce((all, e) => all + (e[key] ?? 0), 0);
   const lines = [...new Set(equations.map((e) => e.line))];
-  const closed = chosen.node?.children.length ? chosen.node : null;
   return [
     make("h3", {}, chosen.title),
     equations.length ? make("p", {}, lineButtons(program, lines)) : null,
@@ -120,7 +131,6 @@ function ofGroup(program, chosen, does) {
           ["bytes", bytes(sum("bytes"))],
         ])
       : null,
-    closed ? button("Open", () => does.open(closed)) : null,
     equations.length > 0
       ? equationList(program, "Operations", chosen.equations)
       : valueList(program, "Values", chosen.values),

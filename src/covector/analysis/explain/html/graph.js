@@ -95,10 +95,15 @@ class GraphView {
   }
 
   tellDetails() {
-    showDetails(this.program, this.panel, selection.current, this.state.slices, {
-      open: (node) => this.toggle(node),
-      enter: (frame) => this.enter(frame),
+    const chosen = selection.current;
+    showDetails(this.program, this.panel, {
+      chosen,
+      slices: this.state.slices,
       frame: this.state.frame,
+      node: chosen === null ? null : this.nodeOf(chosen),
+      open: (node) => this.setOpen(node, true),
+      fold: (node) => this.setOpen(node, false),
+      enter: (frame) => this.enter(frame),
     });
   }
 
@@ -113,14 +118,18 @@ class GraphView {
     this.camera.centre(this.nodeWith(anchor?.equations[0]) ?? this.scene.nodes[0]);
   }
 
+  // Opens a group, or goes into a loop.
   toggle(node) {
     if (node === null) return;
     const loop = this.loopIn(node);
-    if (node.children.length) {
-      this.state.toggled.set(node.key, true);
-      this.rebuild();
-      this.camera.centre(this.nodeWith(node.equations[0]));
-    } else if (loop !== null) this.enter(loop);
+    if (node.children.length) this.setOpen(node, true);
+    else if (loop !== null) this.enter(loop);
+  }
+
+  setOpen(group, open) {
+    this.state.toggled.set(group.key, open);
+    this.rebuild();
+    this.camera.centre(this.nodeWith(group.equations[0]));
   }
 
   loopIn(node) {
@@ -148,9 +157,12 @@ class GraphView {
     const [id] = chosen.equations;
     const frame = id === undefined ? null : this.program.equations[id].parent;
     if (frame !== this.state.frame) this.enter(frame);
-    return id === undefined
-      ? this.scene.nodes.find((node) => node.values.includes(chosen.values[0]))
-      : this.nodeWith(id);
+    return this.nodeOf(chosen);
+  }
+
+  nodeOf(chosen) {
+    if (chosen.equations.length) return this.nodeWith(chosen.equations[0]);
+    return this.scene.nodes.find((node) => node.values.includes(chosen.values[0]));
   }
 
   nodeWith(id) {
@@ -218,7 +230,6 @@ class GraphView {
         equations: node.equations,
         values: node.equations.length ? [] : node.values,
         title: node.title,
-        node,
       },
       "graph",
     );

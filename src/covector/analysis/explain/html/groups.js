@@ -130,7 +130,15 @@ function groupTree(program, frame) {
         },
       ];
     });
-  return split(gatheredOrder(program, ids, keys), 0);
+  return withParents(split(gatheredOrder(program, ids, keys), 0), null);
+}
+
+function withParents(nodes, parent) {
+  for (const node of nodes) {
+    node.parent = parent;
+    withParents(node.children, node);
+  }
+  return nodes;
 }
 
 function runs(items, name) {
