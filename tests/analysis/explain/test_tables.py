@@ -68,6 +68,26 @@ def test_few_lines_are_the_costliest_with_those_around_them():
     assert "cnp.sum" not in shown
 
 
+def test_loops_and_branches_whose_runs_values_decide_say_so():
+    def f(x):
+        def halve(x):
+            return x / 2
+
+        def keep(x):
+            return x
+
+        x = lax.while_loop(
+            lambda c: cnp.sum(c) < 9,
+            lambda c: c + 1,
+            x,
+        )
+        return lax.cond(cnp.sum(x) > 0, halve, keep, x)
+
+    shown = str(cv.explain(f)(cnp.ones(3)))
+    assert "×? lambda c: c + 1," in shown
+    assert "×0–1 return x / 2" in shown
+
+
 def test_repr_and_html_of_an_explanation_are_its_views():
     found = cv.explain(program)(cnp.ones((4, 4)), cnp.ones((2, 4)))
     assert "by line" in str(found)

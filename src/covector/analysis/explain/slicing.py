@@ -126,7 +126,14 @@ class _Part:
         whole = self.whole
         equations = tuple([self.equation(whole.equations[i]) for i in self.equations])
         values = tuple([self.value(whole.values[i]) for i in self.values])
-        lines = [self.line(whole.lines[i], equations, values) for i in self.lines]
+        held: dict[int | None, float] = {}
+        for v in whole.memory.peak.values:
+            if v.value in self.values:
+                held[v.line] = held.get(v.line, 0) + v.bytes
+        lines = [
+            self.line(whole.lines[i], equations, values, held.get(i, 0))
+            for i in self.lines
+        ]
         return {
             "version": whole.version,
             "name": whole.name,
@@ -177,10 +184,12 @@ class _Part:
         line: data.ProgramLine,
         equations: Sequence[data.ProgramEquation],
         values: Sequence[data.ProgramValue],
+        held: float,
     ) -> data.ProgramLine:
         parent = None if line.parent is None else self.lines[line.parent]
         kept = _present(line.equations, self.equations)
-        made = sum_up(replace(line, equations=kept, parent=parent), equations, values)
+        left = replace(line, equations=kept, parent=parent, memory_kept=held)
+        made = sum_up(left, equations, values)
         if line.measured_share is None or not line.estimated_share:
             return made
         part = made.estimated_share / line.estimated_share

@@ -188,11 +188,8 @@ class _Tree:
 
     def _rows(self, i: int, depth: int, measured: bool) -> Iterator[Row]:
         line, total = self.whole.lines[i], self.totals[i]
-        parent = None if line.parent is None else self.whole.lines[line.parent]
-        around = 1 if parent is None else max(parent.times, 1)
-        steps = f"×{line.times // around} " if line.times != around else ""
-        steps = steps if line.times_known or not depth else f"×{line.times}? "
-        source = "  " * depth + steps + (line.source or line.function or "no line")
+        source = line.source or line.function or "no line"
+        source = "  " * depth + self._steps(line) + source
         cells = [
             str(line.line or ""),
             source,
@@ -209,6 +206,17 @@ class _Tree:
         yield Row(tuple(cells), share=total.share)
         for k in self._in_order(self.children.get(i, ())):
             yield from self._rows(k, depth + 1, measured)
+
+    def _steps(self, line: data.ProgramLine) -> str:
+        """How often a line runs in each run of what is around it, if not once."""
+        if line.parent is None:
+            return ""
+        around = self.whole.lines[line.parent]
+        if around.times_known and not line.times_known:
+            return "×? " if around.kind == "loop" else "×0–1 "
+        if line.times == around.times:
+            return ""
+        return f"×{line.times // max(around.times, 1)} "
 
 
 def _memory(whole: Data) -> Table:
