@@ -7,6 +7,7 @@ from covector.analysis.compiled.hlo import parse
 from covector.analysis.profile.attribution import attribute
 from covector.analysis.profile.recording import KernelEvent, bare_name, read
 from covector.runtime.executable import _field as field
+from covector.runtime.executable import _varint
 from covector.runtime.protocol_buffers import fields
 
 PROGRAM = parse(
@@ -72,6 +73,55 @@ def test_fields_are_read_as_they_are_written():
 def test_what_is_no_message_is_refused(content):
     with pytest.raises(ValueError, match="no protocol buffer, or it is cut off"):
         list(fields(memoryview(content)))
+
+
+def plane(name, lines):
+    """A plane of an XSpace: of each line the kernels (name, start, duration) in µs."""
+    stats = {1: "hlo_op", 2: "hlo_module"}
+    kernels = dict.fromkeys([k for events in lines.values() for k, _, _ in events])
+    numbers = {kernel: i for i, kernel in enumerate(kernels, 1)}
+    content = field(2, name.encode())
+    for number, (line, events) in enumerate(lines.items(), 1):
+        made = integer(1, number) + field(2, line.encode())
+        for kernel, start, duration in events:
+            about = [(1, kernel), (2, "jit_f")]
+            made += field(
+                4,
+                integer(1, numbers[kernel])
+                + integer(2, start * 10**6)
+                + integer(3, duration * 10**6)
+                + b"".join(
+                    [field(4, integer(1, k) + field(5, v.encode())) for k, v in about]
+                ),
+            )
+        content += field(3, made)
+    for part, names in ((4, {i: k for k, i in numbers.items()}), (5, stats)):
+        for i, text in names.items():
+            named = integer(1, i) + field(2, text.encode())
+            content += field(part, integer(1, i) + field(2, named))
+    return field(1, content)
+
+
+def integer(number, value):
+    return _varint(number << 3) + _varint(value)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        {"Stream #1": [("fusion", 5, 2)], "XLA Ops": [("fusion", 5, 2)]},
+        {"Steps": [("1", 0, 9)], "XLA Ops": [("fusion", 5, 2)]},
+    ],
+)
+def test_kernels_of_other_devices_count_once(lines):
+    host = plane("/host:CPU", {"python": [("fusion", 1, 1)]})
+    found = read(host + plane("/device:GPU:0", lines))
+    assert found.events == [KernelEvent("jit_f", "fusion", 5000, 7000)]
+
+
+def test_other_files_are_no_recordings():
+    with pytest.raises(ValueError, match="no XSpace"):
+        read(b"not an XSpace")
 
 
 def test_an_empty_recording_has_no_kernels():

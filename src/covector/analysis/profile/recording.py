@@ -62,26 +62,49 @@ def read(xspace: bytes) -> Recording:
     Raises:
       ValueError: it is none.
     """
-    events: list[KernelEvent] = []
+    by_plane: dict[str, list[KernelEvent]] = {}
     runs: list[tuple[float, float]] = []
-    for plane in ProfileData.from_serialized_xspace(xspace).planes:
-        found = [
-            _Found(e.name, e.start_ns, e.duration_ns, dict(e.stats))
+    for plane in _planes(xspace):
+        lines = {
+            line.name: [
+                _Found(e.name, e.start_ns, e.duration_ns, dict(e.stats))
+                for e in line.events
+            ]
             for line in plane.lines
-            if line.name not in _DERIVED
-            for e in line.events
-        ]
+        }
+        found = [e for name in lines if name not in _DERIVED for e in lines[name]]
         runs += [(e.start, e.start + e.duration) for e in found if e.name == RUN]
-        events += _kernels(found)
-    made = Recording(events, sorted(runs), {})
+        by_plane[plane.name] = [*_kernels(found)] or [*_kernels(lines.get(_OPS, []))]
+    made = Recording(_without_starts(by_plane), sorted(runs), {})
     for name, text in _modules(xspace):
         if bare_name(name) in {bare_name(program) for program in made.kernels_of}:
             made.add(hlo.parse(text()), name)
     return made
 
 
+#: the line of operations, where a device has no streams
+_OPS = "XLA Ops"
 #: lines that repeat what streams say
-_DERIVED = frozenset({"Steps", "XLA Modules", "XLA Ops", "XLA TraceMe", "Source code"})
+_DERIVED = frozenset({"Steps", "XLA Modules", _OPS, "XLA TraceMe", "Source code"})
+
+
+def _planes(xspace: bytes) -> Iterator[Any]:
+    try:
+        yield from ProfileData.from_serialized_xspace(xspace).planes
+    except RuntimeError as error:
+        raise ValueError(f"this is no XSpace: {error}") from None
+
+
+def _without_starts(by_plane: dict[str, list[KernelEvent]]) -> list[KernelEvent]:
+    """All kernels; of programs on other devices than the host, not their starts."""
+    of_devices = [
+        e for n, es in by_plane.items() if n.startswith("/device:") for e in es
+    ]
+    there = {event.program for event in of_devices}
+    of_host = [
+        e for n, es in by_plane.items() if not n.startswith("/device:") for e in es
+    ]
+    return of_devices + [e for e in of_host if e.program not in there]
 
 
 class _Found(NamedTuple):
