@@ -8,7 +8,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.analysis.compiled.fusion_plan import fusion_plan, plan_of
-from covector.analysis.compiled.hlo import parse
+from covector.analysis.compiled.reading import parse
 from covector.errors import ArgumentError
 from tests.analysis.compiled.programs import PROGRAMS, M, compiled, layer
 

@@ -3,7 +3,7 @@
 import pytest
 
 from covector import profiler
-from covector.analysis.compiled.hlo import parse
+from covector.analysis.compiled.reading import parse
 from covector.analysis.profile.attribution import attribute
 from covector.analysis.profile.recording import KernelEvent, bare_name, read
 from covector.runtime.executable import _field as field

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, NamedTuple
 
-from covector.analysis.compiled.hlo import Module, parse, place_of
+from covector.analysis.compiled.hlo import Module, place_of
+from covector.analysis.compiled.reading import parse
 from covector.analysis.walk import visits
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr

@@ -8,8 +8,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from covector.analysis.compiled.hlo import parse
 from covector.analysis.compiled.programs import lines_of
+from covector.analysis.compiled.reading import parse
 from covector.analysis.memory.estimates import by_line
 from covector.analysis.memory.held import HeldArray, held_by, line_name
 from covector.analysis.memory.tables import UNKNOWN

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from covector.analysis.compiled import hlo
+from covector.analysis.compiled.hlo import Module
+from covector.analysis.compiled.reading import parse
 from covector.runtime import modules
 from covector.runtime.profiling import ProfileData
 from covector.runtime.protocol_buffers import fields
@@ -35,7 +36,7 @@ class Recording(NamedTuple):
 
     events: list[KernelEvent]
     runs: list[tuple[float, float]]
-    modules: dict[str, hlo.Module]
+    modules: dict[str, Module]
 
     @property
     def kernels_of(self) -> dict[str, set[str]]:
@@ -45,7 +46,7 @@ class Recording(NamedTuple):
             found.setdefault(event.program, set()).add(event.kernel)
         return found
 
-    def add(self, module: hlo.Module, name: str | None = None) -> None:
+    def add(self, module: Module, name: str | None = None) -> None:
         """Enter the module of programs that have its name, and no other kernels; that
         of one ``name`` goes before others. XLA may have given a program two numbers.
         """
@@ -78,7 +79,7 @@ def read(xspace: bytes) -> Recording:
     made = Recording(_without_starts(by_plane), sorted(runs), {})
     for name, text in _modules(xspace):
         if bare_name(name) in {bare_name(program) for program in made.kernels_of}:
-            made.add(hlo.parse(text()), name)
+            made.add(parse(text()), name)
     return made
 
 

@@ -6,7 +6,8 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.analysis.compiled.hlo import Shape, parse
+from covector.analysis.compiled.hlo import Shape
+from covector.analysis.compiled.reading import parse
 from tests.analysis.compiled.programs import PROGRAMS, V, compiled
 
 each_program = pytest.mark.parametrize("name", PROGRAMS)
@@ -88,7 +89,7 @@ def test_lines_and_scopes_are_those_of_the_user():
     assert origin.scope == 'a "quoted" name'
     assert origin.file == __file__
     assert origin.line == named.__code__.co_firstlineno + 2
-    assert re.fullmatch(r".*test_hlo\.py:\d+ \(named\)", str(origin))
+    assert re.fullmatch(r".*test_reading\.py:\d+ \(named\)", str(origin))
 
 
 def test_files_may_have_any_name():
