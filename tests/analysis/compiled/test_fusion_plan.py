@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 import covector as cv
@@ -34,6 +35,21 @@ def test_kernels_compute_what_xla_counts(name):
     flops = sum([k.flops * k.times for k in plan_of(parse(text)).kernels])
     expected = program.cost_analysis().get("flops", 0)
     assert flops == pytest.approx(expected, rel=0.01, abs=4)
+
+
+@each_program
+def test_a_damaged_text_has_a_plan_too(name):
+    text = compiled(name).as_text()
+    draw = np.random.default_rng(0)
+    for _ in range(8):
+        lines = text.splitlines()
+        kept = [line for line in lines if draw.random() > 0.05]
+        cut = "\n".join(kept)[: draw.integers(len(text) // 4, len(text))]
+        plan_of(parse(cut.replace("%", "", int(draw.integers(3)))))
+        strange = re.sub(r" (dot|reduce|fusion|add|while|sort)\(", r" new-\1(", text)
+        plan_of(parse(strange))
+        without = re.sub(r"\b(dot|convolution|scatter|reduce)\(%[^)]*\)", r"\1()", text)
+        plan_of(parse(without))
 
 
 def kernels(name):

@@ -147,7 +147,9 @@ class Computation:
     def parameters(self) -> list[Instruction]:
         """In the order of the operands of a call."""
         found = [i for i in self.instructions.values() if i.opcode == "parameter"]
-        return sorted(found, key=lambda i: int(i.argument or 0))
+        numbers = {i: i.argument.strip() for i in found}
+        known = [i for i in found if numbers[i].isdecimal()]
+        return sorted(known, key=lambda i: int(numbers[i]))
 
     @functools.cached_property
     def users(self) -> dict[str, list[Instruction]]:
@@ -174,8 +176,6 @@ class Module:
     aliases: tuple[tuple[str, int], ...]
     #: parameters whose memory is given up
     donors: tuple[int, ...]
-    #: how many devices run it
-    partitions: int
     #: what kernels are made of, as far as it was asked for
     parts: dict[Instruction, Sequence[Instruction]] = field(default_factory=dict)
 

@@ -68,7 +68,6 @@ def parse(text: str) -> Module:
         entry,
         tuple([(index.strip(), int(number)) for index, number in aliases]),
         tuple(map(int, donors)),
-        int(attributes.get("num_partitions", 1)),
     )
 
 

@@ -60,15 +60,16 @@ def arithmetic(
         return 0, size
     if opcode in _CALLS:
         return _inside(module, instruction)
-    if opcode in _RUNS:
-        operands = [o.shape for o in computation.operands(instruction)]
-        runs = _RUNS[opcode](instruction, operands)
-        return _times(_inside(module, instruction), runs)
     if opcode == "conditional":
         branches = [_sum(module, c) for c in module.called(instruction)]
         return max(branches, default=(0, 0))
+    operands = [o.shape for o in computation.operands(instruction)]
+    if len(operands) < _OPERANDS.get(opcode, 1):
+        return 0, 0  # a text that is not whole
+    if opcode in _RUNS:
+        runs = _RUNS[opcode](instruction, operands)
+        return _times(_inside(module, instruction), runs)
     if opcode in _BY_ITSELF:
-        operands = [o.shape for o in computation.operands(instruction)]
         return _BY_ITSELF[opcode](instruction, operands), 0
     return 0, 0
 
@@ -107,11 +108,16 @@ _CALLS = opcodes("fusion call async-start")
 
 # Operations without programs.
 
+#: how many operands there must be for an operation to be counted, if not one
+_OPERANDS = {"convolution": 2}
+
 
 def _product(instruction: Instruction, operands: list[Shape]) -> int:
     """Two for each number of the result and each along the contracted axes."""
     axes = _numbers(instruction.attributes.get("lhs_contracting_dims", ""))
-    return 2 * instruction.shape.size * math.prod([operands[0].sizes[k] for k in axes])
+    sizes = operands[0].sizes
+    contracted = [sizes[k] for k in axes if k < len(sizes)]
+    return 2 * instruction.shape.size * math.prod(contracted)
 
 
 def _convolution(instruction: Instruction, operands: list[Shape]) -> int:
