@@ -177,7 +177,10 @@ def _watched(kinds: Kinds, arguments: _Arguments, error: CovectorError) -> Origi
     """
     note = f"run as it is, since it cannot be traced as a whole: {error}"
     try:
-        with options.override(debug_nans=kinds.nans, debug_infs=kinds.infs):
+        with (
+            _tracing_afresh(lanes=True),
+            options.override(debug_nans=kinds.nans, debug_infs=kinds.infs),
+        ):
             arguments.fun(*arguments.args, **arguments.kwargs)
     except NonFiniteError as found:
         origin = found.origin or Origin(kind="NaN", note=str(found))

@@ -8,160 +8,19 @@ formula and not of the user's.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.jaxpr import Jaxpr
 from covector.core.number_info import finfo
 from covector.core.source import Line
-from covector.operations.selection import SelectN
-from covector.programs.nonfinite.kinds import Kinds
-from covector.programs.nonfinite.origin import Origin, Spot, describe
+from covector.programs.nonfinite.evidence import SLOPES, Evidence
+from covector.programs.nonfinite.kinds import INFINITIES, Kinds
+from covector.programs.nonfinite.origin import Origin, describe
 from covector.programs.nonfinite.replay import Finding, source_of_infinity
 from covector.programs.nonfinite.source_text import operand_texts, with_operand
-
-#: equations behind an operand that are looked at
-_BEHIND = 40
-
-
-class Evidence:
-    """What is known of an operation that gave a bad value."""
-
-    def __init__(self, whole: Jaxpr, origin: Origin, finding: Finding) -> None:
-        self.whole, self.origin, self.finding = whole, origin, finding
-        equation = finding.equation
-        assert equation is not None, "an operation is to blame"
-        self.equation: Equation = equation
-        self.op = equation.op.name
-        self.nan = origin.kind == "NaN"
-        self.spot = Spot(origin.kind or "", origin.shard or {}, origin.index or ())
-
-    @cached_property
-    def values(self) -> list[Any]:
-        """The elements of the operands that the bad one was made of; None where that is
-        not one.
-        """
-        return [x.here for x in self.origin.operands]
-
-    def value(self, k: int = 0) -> float:
-        """The element of operand k, NaN where it is not known."""
-        found = self.values[k] if k < len(self.values) else None
-        return found if isinstance(found, int | float) else np.nan
-
-    @property
-    def dtype(self) -> Any:
-        """The element type of the result."""
-        return self.finding.level.env[self.equation.outputs[0]].type.dtype
-
-    @cached_property
-    def forward(self) -> list[tuple[Jaxpr, Equation]]:
-        """The operations that came from the same expression, not run backwards."""
-        here, found = self.equation.line, []
-        for jaxpr in _programs(self.whole):
-            for e in jaxpr.equations:
-                line = e.line
-                same = line is not None and here is not None and line[:2] == here[:2]
-                if same and line is not None and not line.backward:
-                    found.append((jaxpr, e))
-        return found
-
-    @cached_property
-    def steep(self) -> tuple[Jaxpr, Equation] | None:
-        """The operation with an infinite slope that this one is the derivative of, or
-        computes again.
-        """
-        names = set(_SLOPES)
-        if self.op == "rsqrt" and not names.isdisjoint(self._alongside):
-            names.remove("rsqrt")  # of the derivative of asin and its like
-        elif self.op in names and not self.backward:
-            names = {self.op}
-        return next(((j, e) for j, e in self.forward if e.op.name in names), None)
-
-    @property
-    def _alongside(self) -> list[str]:
-        """The names of other operations that came from the same expression."""
-        return [e.op.name for _, e in self.forward if e.op.name != self.op]
-
-    @property
-    def backward(self) -> bool:
-        """Whether it is known to be run backwards."""
-        return self.origin.forward_line is not None
-
-    @property
-    def of_derivative(self) -> bool:
-        """Whether it belongs to the derivative of an operation."""
-        if self.steep is None or self.op not in _DERIVATIVES:
-            return False
-        e, first = self.equation, self.steep[1]
-        if self.backward or e.op.name != first.op.name:
-            return True
-        # The same operation with another literal: x ** -0.5, beside x ** 0.5.
-        return _literals(e) != _literals(first)
-
-    def behind(self, k: int = 0) -> list[str]:
-        """The names of operations that operand k depends on, the nearest first."""
-        level, names = self.finding.level, []
-        atoms = list(self.equation.inputs)
-        waiting = [atoms[k]] if k < len(atoms) else []
-        for atom in waiting:
-            maker = level.maker(atom)
-            if maker is not None and len(names) < _BEHIND:
-                names.append(maker.op.name)
-                waiting += maker.inputs
-        return names
-
-    @cached_property
-    def discarding(self) -> tuple[Equation, int] | None:
-        """The selection that discards the value of the operation this is the derivative
-        of, or computes again; and which of its operands that is.
-        """
-        found = None if self.steep is None else _selection_after(*self.steep)
-        if found is None or self.of_derivative or self.op not in _SLOPES:
-            return found if self.of_derivative else None
-        chosen = self.finding.level.env.get(found[0].outputs[0])
-        passes_on = chosen is not None and Kinds(True, True).found_in(chosen)
-        return None if passes_on else found
-
-    @property
-    def cause(self) -> Origin | None:
-        """What made the infinity that it was given."""
-        return self.origin.cause
-
-
-def _programs(jaxpr: Jaxpr) -> list[Jaxpr]:
-    found = [jaxpr]
-    for program in found:
-        for e in program.equations:
-            found += [r.jaxpr for r in e.op.regions if r.jaxpr not in found]
-    return found
-
-
-def _literals(e: Equation) -> list[str]:
-    return [str(a) for a in e.inputs if type(a) is not Var]
-
-
-def _selection_after(jaxpr: Jaxpr, e: Equation) -> tuple[Equation, int] | None:
-    """The first selection that takes what an equation made as one of its cases, and
-    which of its operands that is.
-    """
-    reached: set[Any] = set(e.outputs)
-    for later in jaxpr.equations:
-        if later.line is not None and later.line.backward:
-            continue
-        read = [
-            k for k, a in enumerate(later.inputs) if type(a) is Var and a in reached
-        ]
-        if isinstance(later.op, SelectN) and any(read):
-            return later, read[-1]
-        if read:
-            reached.update(later.outputs)
-    return None
-
-
-# -- the catalogue ---------------------------------------------------------------------
 
 
 class Reason(NamedTuple):
@@ -170,27 +29,6 @@ class Reason(NamedTuple):
     applies: Callable[[Evidence], bool]
     why: Callable[[Evidence], str]
     instead: Callable[[Evidence], str | None]
-
-
-#: operations with an infinite slope, where that is, in words, and what avoids it
-_SLOPES = {
-    "log": "at 0",
-    "sqrt": "at 0",
-    "rsqrt": "at 0",
-    "cbrt": "at 0",
-    "pow": "at 0, of an exponent below 1",
-    "div": "where the divisor is 0",
-    "acos": "at -1 and 1",
-    "asin": "at -1 and 1",
-    "acosh": "at 1",
-    "atanh": "at -1 and 1",
-    "log1p": "at -1",
-    "erf_inv": "at -1 and 1",
-    "atan2": "where both operands are 0",
-    "tan": "at its poles",
-}
-#: operations of which derivatives are made
-_DERIVATIVES = ("div", "mul", "rsqrt", "pow", "log", "integer_pow")
 
 
 def _short(line: Line | None) -> str:
@@ -227,7 +65,7 @@ def _safe_inside(at: Evidence) -> str | None:
 def _slope(at: Evidence) -> str:
     name = at.steep[1].op.name if at.steep else at.op
     zero = ", and 0 · inf is NaN" if at.nan else ""
-    return f"the slope of {name} is infinite {_SLOPES[name]}{zero}"
+    return f"the slope of {name} is infinite {SLOPES[name]}{zero}"
 
 
 def _away_from_zero(at: Evidence) -> str:
@@ -308,6 +146,15 @@ def _smallest_eigenvalue(at: Evidence) -> str:
     return f"the matrix is not positive definite{shown}"
 
 
+def _singular(at: Evidence) -> str:
+    values = at.spot.on_device(at.finding.operands[0])
+    shown = ""
+    if values is not None and values.ndim == 2 and np.isfinite(values).all():
+        least = np.linalg.svd(values.astype(float), compute_uv=False)[-1]
+        shown = f": its smallest singular value is {least:.3g}"
+    return f"the matrix is singular{shown}"
+
+
 def _caused_by(*names: str) -> Callable[[Evidence], bool]:
     return lambda at: at.cause is not None and at.cause.operation in names
 
@@ -376,7 +223,11 @@ REASONS: tuple[Reason, ...] = (
                 else ""
             )
         ),
-        _says("covector.numpy.var for a variance, or maximum(x, 0)"),
+        lambda at: (
+            "covector.numpy.var for a variance, or maximum(x, 0)"
+            if "sub" in at.behind()
+            else "maximum(x, 0)"
+        ),
     ),
     Reason(
         _and(_is("pow"), lambda at: at.value() < 0),
@@ -400,7 +251,17 @@ REASONS: tuple[Reason, ...] = (
     Reason(_and(_is("log1p"), _outside(-1, np.inf)), _beyond, _clipped),
     # -- divisions
     Reason(
-        _and(_is("div"), _given(0, 0), _behind_has(1, "sqrt", "rsqrt")),
+        _and(_is("div"), lambda at: at.empty),
+        _says("0 / 0: the mean of an array without elements"),
+        _says("a value of its own for that case: x.mean() if x.size else 0.0"),
+    ),
+    Reason(
+        _and(
+            _is("div"),
+            _given(0, 0),
+            _behind_has(1, "sqrt", "rsqrt"),
+            _behind_has(1, "reduce_sum"),
+        ),
         _says("0 / 0: a normalisation by a norm or a standard deviation that is 0"),
         _says("add a small number to the divisor, or where(n > 0, n, 1.0)"),
     ),
@@ -465,6 +326,11 @@ REASONS: tuple[Reason, ...] = (
         _smallest_eigenvalue,
         _says("add eps · I, or make it symmetric: (a + a.T) / 2"),
     ),
+    Reason(
+        _is("inv", "solve", "triangular_solve", "lu"),
+        _singular,
+        _says("covector.numpy.linalg.pinv or lstsq; or add eps · I"),
+    ),
     # -- what is too large
     Reason(
         _and(_is("exp"), _overflows),
@@ -492,8 +358,7 @@ def reason_in(whole: Jaxpr) -> Callable[[Origin, Finding], Origin]:
         if origin.kind == "NaN":
             source = source_of_infinity(finding)
             if source is not None and source.equation is not finding.equation:
-                infs = Kinds(False, True)
-                known = describe(infs, source, lambda i: "an argument", explained)
+                known = describe(INFINITIES, source, lambda i: "an argument", explained)
                 origin = replace(origin, cause=known)
         at = Evidence(whole, origin, finding)
         for row in REASONS:
