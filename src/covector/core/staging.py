@@ -193,6 +193,8 @@ class StagingTrace(Trace):
             current.trace = before
         for value in values:
             self.known[id(value)] = value
+        if current.observer is not None:
+            current.observer.computed(op, args, values)
         return values
 
     def finish(self, inputs: Sequence[StagedTracer], outs: Sequence[Any]) -> "Staged":

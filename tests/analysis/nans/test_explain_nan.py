@@ -497,6 +497,19 @@ def test_the_element_of_an_argument_that_was_bad_before():
     assert constant.constant and "as a constant, read at" in str(constant)
 
 
+def test_what_was_computed_while_tracing_is_to_blame():
+    def f(x):
+        table = cnp.log(cnp.zeros(3)) * 0  # computed while tracing
+        return x + table
+
+    origin = cv.explain_nan(cv.jit(f))(X)
+    assert (origin.operation, origin.line.number) == (
+        "mul",
+        line_of("computed while tracing"),
+    )
+    assert cv.explain_nan(f, kinds=("nan", "inf"))(X).operation == "log"
+
+
 def test_effects_do_not_happen_again():
     seen = []
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from covector import options, tree
-from covector.analysis.nans.lane_by_lane import lanes_apart
+from covector.analysis.nans.lane_by_lane import Search, lanes_apart
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.effects import Effect
@@ -128,26 +128,27 @@ def _is_traced(x: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _tracing_afresh(lanes: bool) -> Iterator[None]:
+def _tracing_afresh(lanes: bool) -> Iterator[Search]:
     """Programs are traced afresh, with or without lanes that are apart."""
-    with lanes_apart(lanes), options.looking_into("lanes" if lanes else "batches"):
-        yield
+    how = "lanes" if lanes else "batches"
+    with lanes_apart(lanes) as search, options.looking_into(how):
+        yield search
 
 
 def _explain(kinds: Kinds, arguments: _Arguments) -> Origin:
     """The origin in the program: with its lanes, where that gives the bad value too."""
     try:
-        with _tracing_afresh(lanes=True):
-            found = _replayed(kinds, arguments)
+        with _tracing_afresh(lanes=True) as search:
+            found = _replayed(kinds, arguments, search)
         if found:
             return found
     except CovectorError:
         pass  # what cannot be a loop over lanes: as it is
-    with _tracing_afresh(lanes=False):
-        return _replayed(kinds, arguments)
+    with _tracing_afresh(lanes=False) as search:
+        return _replayed(kinds, arguments, search)
 
 
-def _replayed(kinds: Kinds, arguments: _Arguments) -> Origin:
+def _replayed(kinds: Kinds, arguments: _Arguments, search: Search) -> Origin:
     jaxpr, values, captured = arguments.stage()
     if Effect.LASTS in jaxpr.effects:
         try:
@@ -160,7 +161,7 @@ def _replayed(kinds: Kinds, arguments: _Arguments) -> Origin:
             )
             return Origin(note=note)
     name = functools.partial(arguments.name, captured)
-    found = origin_in(kinds, jaxpr, values, name)
+    found = origin_in(kinds, jaxpr, values, name, search.maker)
     if found is not None:
         return found
     looked_for = " or ".join([_KINDS[n] for n in _names(kinds)])

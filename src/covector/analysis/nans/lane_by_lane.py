@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from covector.core.flat import FlatFunction
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import operation
 from covector.core.references import has_references, values_of
+from covector.core.source import user_line
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.operations.broadcasting import move_axis
@@ -20,6 +21,8 @@ from covector.programs.control_flow.observer import Observer
 from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.programs.higher_order.program_primitive import Where
+from covector.programs.nonfinite.kinds import Kinds
+from covector.programs.nonfinite.origins import Computed
 from covector.transforms.batch import batch_flat
 
 
@@ -41,19 +44,35 @@ class LaneByLane(Scan):
 
 
 @contextlib.contextmanager
-def lanes_apart(apart: bool = True) -> Iterator[None]:
+def lanes_apart(apart: bool = True) -> "Iterator[Search]":
     """While the block runs, each ``vmap`` is traced as a loop over its lanes, unless
     they are not to be ``apart``.
     """
-    outer, current.observer = current.observer, _LanesApart() if apart else None
+    outer, current.observer = current.observer, Search(apart)
     try:
-        yield
+        yield current.observer
     finally:
         current.observer = outer
 
 
-class _LanesApart(Observer):
-    """The observer that does so."""
+class Search(Observer):
+    """The observer that does so, and notes what made bad constants of a program."""
+
+    def __init__(self, apart: bool) -> None:
+        self.apart = apart
+        #: by identity: the value, kept alive, and what made it
+        self.constants: dict[int, tuple[Any, Computed]] = {}
+
+    def computed(self, op: Any, args: Any, values: Any) -> None:
+        made = Computed(Equation(op, list(args), [], user_line()), values)
+        for x in values:
+            if Kinds(True, True).found_in(x):
+                self.constants[id(x)] = x, made
+
+    def maker(self, constant: Any) -> "Computed | None":
+        """What made a bad constant, if it was computed."""
+        found = self.constants.get(id(constant))
+        return None if found is None else found[1]
 
     def batch(  # type: ignore[override]  # noqa: PLR0913, PLR0917  as ``batch_flat``
         self,
@@ -65,7 +84,7 @@ class _LanesApart(Observer):
         who: str,
     ) -> tuple[list[Any], list[int | None]]:
         """``batch_flat``, of lanes that do not communicate."""
-        if axis is not None or not size or has_references(leaves):
+        if not self.apart or axis is not None or not size or has_references(leaves):
             return batch_flat(fun, size, leaves, dims, axis, who)
 
         def lane(*values: Any) -> list[Any]:

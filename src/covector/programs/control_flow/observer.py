@@ -26,3 +26,6 @@ class Observer:
         whose carry the user's part lies so much deeper.
         """
         return run(test, step, init, 0)
+
+    def computed(self, op: Any, args: Any, values: Any) -> None:
+        """What an operation on known values gave, while a function was traced."""
