@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from covector import tree
 from covector.core.convert import as_array
 from covector.core.source import wraps
 from covector.core.trace import current
@@ -62,7 +61,7 @@ class Steps(Observer):
             return number + 1, self._inside(number, step, inner)
 
         zero = as_array(np.int32(0))
-        return run(tested, numbered, (zero, tree.map(as_array, init)), 1)[1]
+        return run(tested, numbered, (zero, init), 1)[1]
 
     def _inside(self, number: Any, fun: Any, *args: Any) -> Any:
         self.numbers.append(number)

@@ -20,6 +20,7 @@ from covector.core.effects import Effect
 from covector.core.flat import FlatFunction, argument_path, who_of
 from covector.core.jaxpr import Jaxpr
 from covector.core.references import values_of
+from covector.core.source import wraps
 from covector.core.staging import stage
 from covector.errors import (
     ArgumentError,
@@ -74,7 +75,7 @@ def explain_nan(
     wanted = Kinds("nan" in names, "inf" in names)
     who = who_of("explain_nan", fun)
 
-    @functools.wraps(fun, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    @wraps(fun)
     def explained(*args: Any, **kwargs: Any) -> Origin:
         arguments = _Arguments(fun, who, args, kwargs)
         try:
