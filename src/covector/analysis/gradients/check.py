@@ -150,7 +150,7 @@ class _Check:
         """The derivative of the gradient, along a random direction."""
         loss, seed = self.loss, self.limits.seed
         primals = loss.primals
-        moved = {i: sized_direction(primals[i], [seed, i, 2]) for i in loss.active}
+        moved = {i: sized_direction(primals[i], [seed, i]) for i in loss.active}
 
         def along(*xs: Any) -> list[Any]:
             _, gradients = loss.value_and_gradients(xs)
@@ -171,8 +171,8 @@ class _Check:
         x, path = self.loss.primals[i], self.loss.paths[i]
         if i not in self.gradients:
             text = f"{path}: it is of {x.type.dtype}, which has no derivatives."
-            fault = Fault("integers", text)
-            return LeafCheck(path, str(x.type), _size(x), faults=(fault,))
+            fault = Fault("no derivative", text)
+            return LeafCheck(path, str(x.type), faults=(fault,))
         gradient = wide(self.gradients[i])
         finite = bool(np.isfinite(gradient).all())
         found = self._compared(i, gradient) if finite and x.size else _NO_COMPARISON
@@ -291,10 +291,13 @@ class _Check:
         for rule in rules:
             words += f" The rule of {rule.who} is wrong."
             self.notes.append(f"The rule of {rule.who}: {rule.words}.")
+        passed = self.backward.rules(i) if self.backward and not rules else ()
+        if passed:
+            words += f" On the way to the loss: {', '.join(sorted(passed))}."
         stops = self._stops_of_zero(i) if not rules else []
         if stops:
             words += f" The derivative stops at {'; and '.join(map(str, stops))}."
-        line = rules[0].equation.line if rules else (stops[0].line if stops else None)
+        line = rules[0].line if rules else (stops[0].line if stops else None)
         return Fault("wrong", words, None if line is None else str(line))
 
     def _stops_of_zero(self, i: int) -> list[Stop]:
@@ -307,7 +310,8 @@ class _Check:
         through = self.backward
         if through is None:
             return []
-        return [r for r in self.wrong_rules if through.passes(i, r.equation)]
+        passed = through.rules(i)
+        return [r for r in self.wrong_rules if r.who in passed]
 
 
 def _size(x: Any) -> float:

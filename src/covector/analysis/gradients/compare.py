@@ -18,14 +18,19 @@ from covector.analysis.gradients.loss import Loss
 from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Jaxpr, Var, read
 from covector.core.masks import indices
+from covector.core.source import Line
 from covector.core.trace import current
 from covector.errors import CovectorError
 from covector.programs.custom_rules.custom_call import CustomCall
+from covector.programs.custom_rules.implicit_diff import Solver
+from covector.programs.custom_rules.linear_call import LinearCall
 from covector.transforms.linearize import linearize_flat
 from covector.transforms.pullback import pull_back
 
 #: steps of a loop in which rules are compared
 _STEPS = 3
+#: directions of which one is taken
+_DRAWN = 6
 
 
 class Comparison(NamedTuple):
@@ -73,7 +78,7 @@ def compare(point: Point, i: int, gradient: Any, others: Sequence[int]) -> Compa
 def _along(
     point: Point, i: int, gradient: Any, seed: int, others: Sequence[int]
 ) -> Comparison:
-    tangent = sized_direction(point.primals[i], [seed, i])
+    tangent = _telling(point, i, gradient, seed)
     (expected,) = point.along(i, tangent)
     assert expected is not None, "a loss is a real number"
     values, moved = wide(gradient), wide(tangent)
@@ -94,6 +99,15 @@ def _along(
     return Comparison(float(along), value, error, agrees, words)
 
 
+def _telling(point: Point, i: int, gradient: Any, seed: int) -> Any:
+    """Of some random directions the one that the gradient is furthest from orthogonal
+    to, where it would be near to any other.
+    """
+    drawn = [sized_direction(point.primals[i], [seed, i, k]) for k in range(_DRAWN)]
+    along = [abs(float(inner(wide(gradient), wide(d)))) for d in drawn]
+    return drawn[int(np.argmax(along))]
+
+
 def sized_direction(x: Any, seed: Sequence[int]) -> Any:
     """A random direction that is as large as x: a step along it changes x, and what is
     computed of it, by a few per cent.
@@ -108,10 +122,10 @@ def sized_direction(x: Any, seed: Sequence[int]) -> Any:
 
 
 class WrongRuleOf(NamedTuple):
-    """A function whose rule is wrong, the equation that calls it, and how it is."""
+    """A function whose rule is wrong, the line that calls it, and how it is wrong."""
 
     who: str
-    equation: Equation
+    line: Line | None
     words: str
 
 
@@ -125,7 +139,7 @@ def wrong_rules(loss: Loss, limits: Limits) -> list[WrongRuleOf]:
         if op.who not in found:
             words = _fault(op, operands, limits)
             if words:
-                found[op.who] = WrongRuleOf(op.who, e, words)
+                found[op.who] = WrongRuleOf(op.who, e.line, words)
     return list(found.values())
 
 
@@ -138,18 +152,18 @@ def _calls(
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
     for e in jaxpr.equations:
         given = read(env, e.inputs)
-        if isinstance(e.op, CustomCall):
+        if isinstance(e.op, CustomCall | LinearCall | Solver):
             yield e, given
         elif e.op.executions is not None:
             for run in islice(e.op.executions(given), _STEPS):
-                if run.devices is None:  # else they are stacked, a row per device
+                if run.devices is None:  # else operands have a lane for each device
                     yield from _calls(run.jaxpr, run.operands)
         env.update(zip(e.outputs, current.trace.process(e.op, given), strict=True))
 
 
 def _fault(op: Any, operands: Sequence[Any], limits: Limits) -> str:
     """What is wrong with the rule of an operation at these operands, in words."""
-    captured = len(op.inert)
+    captured = len(getattr(op, "inert", ()))
     active = [i >= captured and x.type.inexact for i, x in enumerate(operands)]
     types = [x.type for x in operands]
 

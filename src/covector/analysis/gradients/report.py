@@ -13,7 +13,7 @@ class Fault:
     """What is wrong with the gradient of a leaf.
 
     kind  "wrong", "zero", "stopped", "unused", "tiny", "huge", "nan", "infinite",
-          "second derivative" or "integers"
+          "second derivative" or "no derivative"
     text  a sentence
     line  the user's line that is the cause, as text, where one is known
     """
@@ -42,7 +42,7 @@ class LeafCheck:
 
     path: str
     type: str
-    size: float
+    size: float = math.nan
     gradient: float = math.nan
     norm: float = math.nan
     zeros: float = math.nan
@@ -136,9 +136,10 @@ def _cells(leaf: LeafCheck) -> tuple[str, ...]:
     found = ", ".join(dict.fromkeys([f.kind for f in leaf.faults])) or (
         "right" if leaf.compared else "not compared"
     )
+    none = not leaf.compared and math.isnan(leaf.zeros)
     numbers = [f"{x:.3g}" for x in (leaf.size, leaf.gradient, leaf.norm)]
-    zeros = "" if math.isnan(leaf.zeros) else f"{leaf.zeros:.0%}"
-    return (leaf.path, leaf.type, found, *numbers, zeros)
+    numbers.append(f"{leaf.zeros:.0%}")
+    return (leaf.path, leaf.type, found, *([""] * 4 if none else numbers))
 
 
 def _json(x: Any) -> Any:

@@ -149,11 +149,12 @@ class Backward:
                     return Stop(e.line, f"in the derivative of {e.op.name}")
         return None
 
-    def passes(self, leaf: int, e: Equation) -> bool:
-        """Whether an equation, at any depth, is between a leaf and the loss."""
+    def rules(self, leaf: int) -> set[str]:
+        """The functions with rules of their own between a leaf and the loss."""
         number = len(self.loss.captured) + leaf
         between = dependence(self.program, inputs=[number], outputs=[0]).equations
-        return any([self._visits[n].equation is e for n in between])
+        found = [getattr(self._visits[n].equation.op, "who", None) for n in between]
+        return {who for who in found if who is not None}
 
     def nested_stops(self, leaf: int) -> list[Stop]:
         """``stop_gradient`` inside of loops and branches on the way to the loss."""
