@@ -1,11 +1,11 @@
 """Where a derivative stops: the lines at which a value moves the loss, and no gradient
 comes back.
 
-The program is run forward, and then backward, one equation at a time. An equation stops
-the derivative of a leaf if it is between the leaf and the loss, a cotangent arrives at
-its results, and none leaves for the operands that depend on the leaf. Inside of loops
-and branches, where values differ at each step, only operations are found that stop all
-derivatives, whatever the values.
+The program is run forward, and then backward, one equation at a time. An equation
+between a leaf and the loss stops the derivative if its operands move with the leaf, and
+its results have no derivative; or if a cotangent arrives at its results, and none
+leaves for these operands. Inside of loops and branches, where values differ at each
+step, only operations are found that stop all derivatives, whatever the values.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from covector.analysis.walk import Visit, visits
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var, read
-from covector.core.masks import Mask
+from covector.core.masks import Mask, present, scatter, select
 from covector.core.primitive import Linear
 from covector.core.source import Line
 from covector.core.trace import current
@@ -29,7 +29,11 @@ from covector.operations.identities import StopGradient
 from covector.operations.magnitude import Sign
 from covector.operations.rounding import Rounding
 from covector.programs.custom_rules.ruled_program import RuledProgram
-from covector.transforms.linearize import linearize_flat, linearize_jaxpr
+from covector.transforms.linearize import (
+    Linearization,
+    linearize_flat,
+    linearize_jaxpr,
+)
 from covector.transforms.transpose import backward
 
 
@@ -47,6 +51,13 @@ class Stop(NamedTuple):
         return self.reason if self.line is None else f"{self.reason}, {self.line}"
 
 
+class Linearized(NamedTuple):
+    """An equation with operands that move: which ones, and its linear map."""
+
+    moving: Mask
+    linear: Linearization
+
+
 class Passed(NamedTuple):
     """The cotangents at the results of an equation, and those that it gives to its
     operands; None is zero.
@@ -57,7 +68,7 @@ class Passed(NamedTuple):
 
 
 class Backward:
-    """A run of a loss backward, one equation at a time."""
+    """A run of a loss forward and backward, one equation at a time."""
 
     def __init__(self, loss: Loss, program: Jaxpr) -> None:
         self.loss = loss
@@ -65,28 +76,41 @@ class Backward:
         self._visits = [*visits(program)]
 
     @cached_property
-    def values(self) -> dict[Var, Any]:
-        """The value of each variable."""
-        env = dict(zip(self.program.inputs, self.loss.operands, strict=True))
+    def forward(self) -> dict[Equation, Linearized]:
+        """The equations that move when the leaves do."""
+        inputs = self.program.inputs
+        env = dict(zip(inputs, self.loss.operands, strict=True))
+        moving = {inputs[len(self.loss.captured) + i] for i in self.loss.active}
+        found: dict[Equation, Linearized] = {}
         for e in self.program.equations:
-            outs = current.trace.process(e.op, read(env, e.inputs))
+            primals = read(env, e.inputs)
+            active = tuple([type(a) is Var and a in moving for a in e.inputs])
+            if any(active):
+                outs, linear = linearize_flat(
+                    lambda *xs, op=e.op: current.trace.process(op, xs), primals, active
+                )
+                found[e] = Linearized(active, linear)
+                moving.update(select(e.outputs, linear.nonzero))
+            else:
+                outs = current.trace.process(e.op, primals)
             env.update(zip(e.outputs, outs, strict=True))
-        return env
+        return found
 
     @cached_property
     def passed(self) -> dict[Equation, Passed]:
-        """What each equation makes of the cotangents that arrive."""
+        """What each of them makes of the cotangents that arrive."""
         (out,) = self.program.outputs
-        totals: dict[Any, Any] = {out: scalar(1, out.type.dtype)}
+        totals: dict[Any, Any] = {}
+        if type(out) is Var:
+            totals[out] = scalar(1, out.type.dtype)
         found: dict[Equation, Passed] = {}
-        for e in reversed(self.program.equations):
+        for e, known in reversed(self.forward.items()):
             cts = [totals.pop(v, None) for v in e.outputs]
-            if all([ct is None for ct in cts]):
-                continue
-            found[e] = Passed(cts, _pulled(e, read(self.values, e.inputs), cts))
-            for a, ct in zip(e.inputs, found[e].operands, strict=True):
-                if ct is not None and type(a) is Var:
-                    totals[a] = totals[a] + ct if a in totals else ct
+            if present(cts):
+                found[e] = Passed(cts, _pulled(known, cts))
+                for a, ct in zip(e.inputs, found[e].operands, strict=True):
+                    if ct is not None and type(a) is Var:
+                        totals[a] = totals[a] + ct if a in totals else ct
         return found
 
     def _between(self, leaf: int) -> Iterator[tuple[Equation, Mask]]:
@@ -114,17 +138,18 @@ class Backward:
         by_value: list[Stop] = []
         by_type: list[Stop] = []
         for e, depend in self._between(leaf):
-            real = [a.type.inexact and d for a, d in zip(e.inputs, depend, strict=True)]
-            if not any(real):
+            moving, linear = self.forward.get(e, (depend, None))
+            real = [m and d for m, d in zip(moving, depend, strict=True)]
+            if linear is None or not any(real):
                 continue
-            if e not in self.passed:
-                if not any([v.type.inexact for v in e.outputs]):
-                    by_type.append(_stop(e))
-                continue
-            results, operands = self.passed[e]
-            leaving = [ct for ct, r in zip(operands, real, strict=True) if r]
-            if _nonzero(results) and not _nonzero(leaving):
-                by_value += [*_inside(e, real)] or [_stop(e)]
+            if not any(linear.nonzero):
+                inexact = any([v.type.inexact for v in e.outputs])
+                found = by_value if inexact else by_type
+                found += [*_inside(e, real)] or [_stop(e)]
+            elif e in self.passed:
+                results, operands = self.passed[e]
+                if _nonzero(results) and not _nonzero(select(operands, real)):
+                    by_value += [*_inside(e, real)] or [_stop(e)]
         # A comparison beside a path that stops by itself only chooses.
         return list(dict.fromkeys(by_value or by_type))
 
@@ -144,8 +169,7 @@ class Backward:
         for e, depend in self._between(leaf):
             if e in self.passed:
                 results, operands = self.passed[e]
-                leaving = [ct for ct, d in zip(operands, depend, strict=True) if d]
-                if _finite(results) and not _finite(leaving):
+                if _finite(results) and not _finite(select(operands, depend)):
                     return Stop(e.line, f"in the derivative of {e.op.name}")
         return None
 
@@ -172,17 +196,12 @@ def _name(visit: Visit) -> str:
     return visit.equation.op.name
 
 
-def _pulled(e: Equation, primals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+def _pulled(known: Linearized, cts: Sequence[Any]) -> list[Any]:
     """The cotangents of the operands; None is zero."""
-    active = [x.type.inexact for x in primals]
-    jaxpr, residuals, nonzero = linearize_flat(
-        lambda *xs: current.trace.process(e.op, xs), primals, active
-    )[1]
+    jaxpr, residuals, nonzero = known.linear
     n = len(residuals)
     args = [*residuals, *[Linear(v.type) for v in jaxpr.inputs[n:]]]
-    arriving = [ct for ct, m in zip(cts, nonzero, strict=True) if m]
-    found = iter(backward(jaxpr, args, arriving)[n:])
-    return [next(found) if a else None for a in active]
+    return scatter(backward(jaxpr, args, select(cts, nonzero))[n:], known.moving)
 
 
 def _nonzero(cotangents: Sequence[Any]) -> bool:
