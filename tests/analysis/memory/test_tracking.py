@@ -3,6 +3,7 @@
 import json
 import threading
 
+import numpy as np
 import pytest
 
 import covector as cv
@@ -129,3 +130,34 @@ def test_tracking_can_be_printed_and_written():
     assert data["peak_bytes"] == tracking.peak_bytes
     assert [line["kept"] for line in data["lines"] if line["arrays"]] == [x.nbytes]
     assert "(test_tracking_can_be_printed_and_written)" in str(tracking)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_books_of_a_block_agree_with_a_report_after_whatever_happened(seed):
+    """The ledger is told of changes; a report looks at what is there."""
+    random = np.random.default_rng(seed)
+    double, update = cv.jit(lambda x: x * 2), cv.jit(lambda x: x + 1, donate_argnums=0)
+    held = []
+    before = memory.report().total_bytes
+    with memory.track() as tracking:
+        for _ in range(40):
+            x = held[random.integers(len(held))] if held else cnp.ones(1000)
+            made = [
+                lambda: cnp.ones(int(random.integers(1, 5000))),
+                lambda x=x: double(x),
+                lambda x=x: cv.device_put(x, cv.devices()[0]),
+                lambda x=x: x[1:] if x.size > 1 else x,
+                lambda x=x: update(x.copy()),
+                lambda x=x: x.copy(),
+            ]
+            held.append(made[random.integers(len(made))]())
+            if random.random() < 0.4:
+                held.pop(random.integers(len(held)))
+            if random.random() < 0.1 and held:
+                held.pop().delete()
+            del x, made
+        grown = tracking.current_bytes - tracking.start_bytes
+        now = memory.report().total_bytes
+    # The library keeps the numbers 1 and 2, which a report does not list.
+    assert grown == pytest.approx(now - before, abs=200)
+    assert tracking.peak_bytes >= tracking.current_bytes
