@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from covector.core.source import Line, user_line
 
 
-class Record(weakref.ref):
+class Record(weakref.ref[Any]):
     """Which array it is, among all that were, and the line that made it."""
 
     __slots__ = ("key", "line", "number")

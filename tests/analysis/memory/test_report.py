@@ -195,6 +195,35 @@ def test_slots_caches_generators_and_programs_are_holders():
     assert "captured by jit(<lambda>)" in found[40_009,]
 
 
+def test_objects_that_all_refer_to_each_other_are_searched_once():
+    nodes = [[i] for i in range(60)]
+    for node in nodes:
+        node.extend(nodes)
+    nodes[-1].append(cnp.ones(947))
+    assert held((947,))[0].startswith("node[61], local of test_objects_that_all")
+
+
+def test_an_object_that_stands_for_another_is_not_asked():
+    class Proxy:
+        @property
+        def __class__(self):
+            raise RuntimeError("nothing is behind it")
+
+        def __getattr__(self, name):
+            raise RuntimeError("nothing is behind it")
+
+    proxy = Proxy()
+    proxy.__dict__["kept"] = cnp.ones(953)
+    assert held((953,))[0].startswith("proxy.kept, local of test_an_object_that")
+
+
+def test_a_variable_that_was_looked_at_can_still_be_deleted_and_read():
+    x = cnp.ones(967)
+    variables = locals()
+    assert held((967,))
+    assert variables["x"] is x  # what the function asked for itself is not emptied
+
+
 # -- the report itself -----------------------------------------------------------------
 
 

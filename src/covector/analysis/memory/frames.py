@@ -1,11 +1,10 @@
 """Local variables of functions that run, read without keeping them.
 
 ``frame.f_locals`` is, before Python 3.13, a dict that the frame keeps: what was in it
-lives on, though the function has deleted it. So the dict is emptied again, unless the
-function has asked for its ``locals()`` itself.
+lives on, though the function has deleted it. So the dict is emptied again, unless
+somebody else has asked for it: the function, for its ``locals()``, or a debugger.
 """
 
-import gc
 import inspect
 import sys
 from types import FrameType
@@ -14,18 +13,18 @@ from typing import Any
 from covector.core.source import is_own, short_name
 
 
-def running_locals() -> dict[int, list[str]]:
+def running_locals() -> dict[int, list[tuple[str, str]]]:
     """For each value that a running function of the user's has in a variable, by its
-    identity: names as ``x, local of step (train.py:40)``.
+    identity: the name, and ``, local of step (train.py:40)``.
     """
-    found: dict[int, list[str]] = {}
+    found: dict[int, list[tuple[str, str]]] = {}
     for frame in sys._current_frames().values():  # pyright: ignore[reportPrivateUsage]
         current: FrameType | None = frame
         while current is not None:
             if not is_own(current.f_code.co_filename):
                 for name, key in local_names(current):
-                    words = f"{name}{{}}, local of {frame_name(current)}"
-                    found.setdefault(key, []).append(words)
+                    where = f", local of {frame_name(current)}"
+                    found.setdefault(key, []).append((name, where))
             current = current.f_back
     return found
 
@@ -36,10 +35,11 @@ def local_names(frame: FrameType) -> list[tuple[str, int]]:
     """
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return []
-    before = {id(x) for x in gc.get_referents(frame)}
     variables: Any = frame.f_locals
     names = [(name, id(value)) for name, value in variables.items()]
-    if type(variables) is dict and id(variables) not in before:
+    # Referred to by the frame, by this variable and by the call, and nobody else.
+    ours = type(variables) is dict and sys.getrefcount(variables) == 3
+    if ours and frame.f_trace is None:
         variables.clear()
     return names
 

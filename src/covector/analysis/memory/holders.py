@@ -18,7 +18,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from covector.analysis.memory.frames import (
     frame_name,
@@ -56,14 +56,14 @@ _NAMED = (
 )
 
 
+#: a name; or something to go on with, and what of it is meant, as ``.cache[3]``
+_Step: TypeAlias = "str | tuple[Any, str]"
+
+
 def holders_of(arrays: Sequence[Any]) -> list[tuple[str, ...]]:
-    """For each array the names of what holds it, the shortest first."""
+    """For each array the names of what holds it, the nearest first."""
     graph = _Graph(arrays)
-    found = []
-    for x in arrays:
-        names = dict.fromkeys(graph.names(x))
-        found.append(tuple(sorted(names, key=len)[:_NAMES]))
-    return found
+    return [tuple(graph.names(x)) for x in arrays]
 
 
 class _Graph:
@@ -85,92 +85,96 @@ class _Graph:
         upper = []
         for holder in gc.get_referrers(*level):
             key = id(holder)
-            if key in ours or isinstance(holder, _IGNORED):
+            if key in ours or _is(holder, _IGNORED):
                 continue
             for child in {id(x) for x in gc.get_referents(holder)} & here:
                 self.above.setdefault(child, []).append(key)
             if key not in self.objects:
                 self.objects[key] = holder
-                if not isinstance(holder, _NAMED) and not _is_globals(holder):
+                if not _is(holder, _NAMED) and not _is_globals(holder):
                     upper.append(holder)
         return upper
 
     def holders(self, x: Any) -> list[Any]:
+        """What refers to an object."""
         return [self.objects[key] for key in self.above.get(id(x), ())]
 
-    def names(
-        self, x: Any, rest: str = "", inside: frozenset[int] = frozenset()
-    ) -> Iterator[str]:
-        """Names of an object, with ``rest`` (as ``[3]``) for a part of it."""
-        if id(x) in inside or len(inside) > _LEVELS:
-            return
-        inside |= {id(x)}
-        for words in self.locals.get(id(x), ()):
-            yield words.format(rest)
-        for holder in self.holders(x):
-            yield from self._names_by(holder, x, rest, inside)
+    def names(self, array: Any) -> list[str]:
+        """The names by which an array is held, the nearest first.
 
-    def _names_by(
-        self, holder: Any, x: Any, rest: str, inside: frozenset[int]
-    ) -> Iterator[str]:
-        """Names of ``x`` that come from one of its holders."""
-        if isinstance(holder, dict):
-            yield from self._names_by_dict(holder, x, rest, inside)
-        elif isinstance(holder, types.CellType):
+        The search comes to each object once, by its shortest way: objects may refer to
+        each other in more ways than can be counted.
+        """
+        found: dict[str, None] = {}
+        unnamed: list[str] = []
+        steps: deque[tuple[Any, str]] = deque([(array, "")])
+        seen = {id(array)}
+        while steps and len(found) < _NAMES:
+            x, rest = steps.popleft()
+            found.update(
+                {f"{name}{rest}{where}": None for name, where in self._locals(x)}
+            )
+            for step in [s for h in self.holders(x) for s in self._up(h, x, rest)]:
+                if isinstance(step, str):
+                    found[step] = None
+                elif id(step[0]) not in seen:
+                    seen.add(id(step[0]))
+                    steps.append(step)
+                    unnamed += _of_users(*step)
+        return [*found][:_NAMES] or unnamed[:1]
+
+    def _locals(self, x: Any) -> list[tuple[str, str]]:
+        return self.locals.get(id(x), [])
+
+    def _up(self, holder: Any, x: Any, rest: str) -> Iterator[_Step]:
+        """From an object to what refers to it."""
+        if _is(holder, dict):
+            yield from self._up_from_dict(holder, x, rest)
+        elif _is(holder, types.CellType):
             for cells in self.holders(holder):
                 for function in self.holders(cells):
                     yield from _by_cell(function, holder, rest)
-        elif isinstance(holder, _NAMED):
+        elif _is(holder, _NAMED):
             yield from _by_named(holder, x, rest)
-        elif isinstance(holder, list | tuple | deque):
-            names = getattr(holder, "_fields", None)
+        elif _is(holder, (list, tuple, deque)):
+            names = getattr(type(holder), "_fields", None)
             for i in [i for i, y in enumerate(holder) if y is x][:1]:
-                part = f".{names[i]}" if names else f"[{i}]"
-                yield from self.names(holder, part + rest, inside)
-        elif isinstance(holder, set | frozenset):
-            yield from self.names(holder, "{…}" + rest, inside)
+                yield holder, (f".{names[i]}" if names else f"[{i}]") + rest
+        elif _is(holder, (set, frozenset)):
+            yield holder, "{…}" + rest
+        elif _is(holder, Ref):
+            yield holder, "[...]" + rest
         else:
-            yield from self._names_by_object(holder, x, rest, inside)
+            name = _attribute(holder, x)
+            yield holder, rest if name is None else f".{name}{rest}"
 
-    def _names_by_dict(
-        self, space: dict, x: Any, rest: str, inside: frozenset[int]
-    ) -> Iterator[str]:
-        keys = [k for k, y in list(dict.items(space)) if y is x]
-        if not keys:
-            return
-        if _is_globals(space):
-            yield f"{_module(space)}: {keys[0]}{rest}"
-            return
-        owners = [o for o in self.holders(space) if _owns(o, space)]
-        for owner in owners:
-            yield from self._names_by_object(owner, x, rest, inside, str(keys[0]))
-        if not owners:
-            yield from self.names(space, f"[{keys[0]!r}]" + rest, inside)
+    def _up_from_dict(self, space: dict, x: Any, rest: str) -> Iterator[_Step]:
+        keys = [k for k, y in list(dict.items(space)) if y is x][:1]
+        for key in keys:
+            owners = [o for o in self.holders(space) if _owns(o, space)]
+            if _is_globals(space):
+                yield f"{_module(space)}: {key}{rest}"
+            elif not owners:
+                yield space, f"[{key!r}]{rest}"
+            for owner in owners:
+                if _is(owner, _NAMED):
+                    yield from _by_named(owner, x, rest, str(key))
+                else:
+                    yield owner, f".{key}{rest}"
 
-    def _names_by_object(
-        self,
-        holder: Any,
-        x: Any,
-        rest: str,
-        inside: frozenset[int],
-        attribute: str | None = None,
-    ) -> Iterator[str]:
-        if isinstance(holder, _NAMED):
-            yield from _by_named(holder, x, rest, attribute)
-            return
-        name = attribute or _attribute(holder, x)
-        if isinstance(holder, Ref):
-            part = "[...]"
-        elif name is None:
-            part = ""
-        else:
-            part = f".{name}"
-        named = list(self.names(holder, part + rest, inside))
-        yield from named
-        if not named and not is_own(_file_of(type(holder))):
-            kind = short_name(type(holder).__qualname__)
-            what = (part + rest).lstrip(".")
-            yield f"{what} of a {kind}" if what else f"a {kind}"
+
+def _is(x: Any, kinds: Any) -> bool:
+    """``isinstance``, without asking the object: some stand for others."""
+    return issubclass(type(x), kinds)
+
+
+def _of_users(x: Any, rest: str) -> list[str]:
+    """``weight of a Linear``, for an object of a class of the user's."""
+    kind = type(x)
+    if kind.__module__ == "builtins" or is_own(_file_of(kind)):
+        return []
+    what, name = rest.lstrip("."), short_name(kind.__qualname__)
+    return [f"{what} of a {name}" if what else f"a {name}"]
 
 
 def _is_globals(x: Any) -> bool:
@@ -188,7 +192,7 @@ def _module(space: dict[str, Any]) -> str:
 
 def _owns(x: Any, space: dict[str, Any]) -> bool:
     """Whether a dict holds the attributes of an object."""
-    if isinstance(x, type):
+    if _is(x, type):
         return any([y is space for y in gc.get_referents(x)])
     try:
         return object.__getattribute__(x, "__dict__") is space
@@ -217,7 +221,7 @@ def _attribute(holder: Any, x: Any) -> str | None:
 
 def _by_cell(function: Any, cell: Any, rest: str) -> Iterator[str]:
     """A value that a function closes over."""
-    if isinstance(function, types.FunctionType) and function.__closure__:
+    if _is(function, types.FunctionType) and function.__closure__:
         if is_own(function.__code__.co_filename):
             return
         pairs = zip(function.__code__.co_freevars, function.__closure__, strict=True)
@@ -230,52 +234,56 @@ def _by_named(
 ) -> Iterator[str]:
     """What something with a name holds."""
     for kinds, words in _WORDS:
-        if isinstance(holder, kinds):
+        if _is(holder, kinds):
             found = words(holder, x, attribute)
             if found is not None:
-                yield found.format(rest)
+                yield found[0] + rest + found[1] if found[0] else found[1]
             return
 
 
-def _of_function(function: Any, x: Any, attribute: str | None) -> str | None:
+#: what is held, if that has a name, and by whom
+_Words: TypeAlias = tuple[str, str] | None
+
+
+def _of_function(function: Any, x: Any, attribute: str | None) -> _Words:
     if is_own(function.__code__.co_filename):
         return None
     name = function_line(function)
     if attribute is not None:
-        return f"{attribute}{{}}, attribute of {name}"
+        return attribute, f", attribute of {name}"
     defaults = x is function.__defaults__ or x is function.__kwdefaults__
-    return f"default{{}} of {name}" if defaults else None
+    return ("default", f" of {name}") if defaults else None
 
 
-def _of_class(kind: Any, x: Any, attribute: str | None) -> str | None:
-    return f"{short_name(kind.__qualname__)}.{attribute}{{}}" if attribute else None
+def _of_class(kind: Any, x: Any, attribute: str | None) -> _Words:
+    return (f"{short_name(kind.__qualname__)}.{attribute}", "") if attribute else None
 
 
-def _of_generator(generator: Any, x: Any, attribute: str | None) -> str | None:
+def _of_generator(generator: Any, x: Any, attribute: str | None) -> _Words:
     frame = getattr(generator, "gi_frame", None) or getattr(generator, "cr_frame", None)
     if frame is None:
         return None
     names = [name for name, key in local_names(frame) if key == id(x)]
-    return f"{names[0]}{{}}, local of {frame_name(frame)}" if names else None
+    return (names[0], f", local of {frame_name(frame)}") if names else None
 
 
-def _of_program(program: Any, x: Any, attribute: str | None) -> str:
-    return f"captured by jit({program.jaxpr.name or 'a function'})"
+def _of_program(program: Any, x: Any, attribute: str | None) -> _Words:
+    return "", f"captured by jit({program.jaxpr.name or 'a function'})"
 
 
-def _of_jaxpr(jaxpr: Any, x: Any, attribute: str | None) -> str:
-    return f"a constant of the program {getattr(jaxpr, 'name', '') or ''}".strip()
+def _of_jaxpr(jaxpr: Any, x: Any, attribute: str | None) -> _Words:
+    return "", f"a constant of the program {getattr(jaxpr, 'name', '') or ''}".strip()
 
 
-def _of_cache(cache: Any, x: Any, attribute: str | None) -> str:
-    return f"the cache of {function_line(cache)}"
+def _of_cache(cache: Any, x: Any, attribute: str | None) -> _Words:
+    return "", f"the cache of {function_line(cache)}"
 
 
-def _nothing(holder: Any, x: Any, attribute: str | None) -> str | None:
+def _nothing(holder: Any, x: Any, attribute: str | None) -> _Words:
     return None
 
 
-_WORDS: tuple[tuple[Any, Callable[[Any, Any, str | None], str | None]], ...] = (
+_WORDS: tuple[tuple[Any, Callable[[Any, Any, str | None], _Words]], ...] = (
     (types.FunctionType, _of_function),
     (type, _of_class),
     ((types.GeneratorType, types.CoroutineType), _of_generator),
