@@ -106,6 +106,12 @@ class Page:
             self("Input.dispatchKeyEvent", type=kind, key=key)
         self.settle()
 
+    def mouse(self, kind: str, x: float, y: float, clicks: int = 0) -> None:
+        """``kind`` is Moved, Pressed or Released; from the corner of the window."""
+        held = dict(button="left", clickCount=clicks) if clicks else {}
+        self("Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, **held)
+        self.settle()
+
     def type(self, text: str) -> None:
         self("Input.insertText", text=text)
         self.settle()

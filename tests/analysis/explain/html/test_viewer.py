@@ -88,6 +88,33 @@ def test_arrow_keys_go_along_edges_and_enter_opens_a_loop(small):
     assert small.run("document.querySelector('#flow .way').hidden")
 
 
+def test_the_graph_is_pointed_at_dragged_and_opened_with_a_mouse(small):
+    small.run("document.querySelector('canvas.graph').scrollIntoView()")
+    box = small.run(
+        "document.querySelector('canvas.graph').getBoundingClientRect().toJSON()"
+    )
+    middle = box["x"] + box["width"] / 2
+    heights = range(int(box["y"]) + 10, int(box["y"] + box["height"]) - 10, 15)
+
+    def pointed_at(y):
+        small.mouse("Moved", middle, y)
+        return small.run("document.querySelector('#flow .tip').textContent")
+
+    (at, *_) = [y for y in heights if pointed_at(y).startswith("scan")]
+    small.mouse("Moved", middle + 200, at)
+    small.mouse("Pressed", middle + 200, at, 1)
+    small.mouse("Moved", middle + 200, at + 60)
+    small.mouse("Released", middle + 200, at + 60, 1)
+    assert pointed_at(at + 60).startswith("scan"), "it was dragged"
+    assert small.text("#flow .panel h3") == "The whole program"
+    small.mouse("Pressed", middle, at + 60, 1)
+    small.mouse("Released", middle, at + 60, 1)
+    assert small.text("#flow .panel h3") == "scan"
+    small.mouse("Pressed", middle, at + 60, 2)
+    small.mouse("Released", middle, at + 60, 2)
+    assert "scan × 3" in small.text("#flow .way")
+
+
 def test_a_group_opens_and_folds_again(large):
     seen = large.text("#flow output")
     large.run("document.querySelector('canvas.graph').focus()")

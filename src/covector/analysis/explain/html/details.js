@@ -124,6 +124,7 @@ function ofGroup(program, chosen) {
   return [
     make("h3", {}, chosen.title),
     equations.length ? make("p", {}, lineButtons(program, lines)) : null,
+    chosen.kind === "line" ? sourceText(program, chosen.lines[0]) : null,
     equations.length
       ? facts([
           ["operations", count(equations.length)],

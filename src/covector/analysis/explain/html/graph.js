@@ -157,7 +157,18 @@ class GraphView {
     const [id] = chosen.equations;
     const frame = id === undefined ? null : this.program.equations[id].parent;
     if (frame !== this.state.frame) this.enter(frame);
+    if (chosen.kind === "equation") this.uncover(id);
     return this.nodeOf(chosen);
+  }
+
+  // Opens the groups that an operation is in.
+  uncover(id) {
+    const hidden = this.nodeWith(id);
+    if (!hidden.children.length) return;
+    for (let group = hidden; group; group = group.children.find((n) => n.equations.includes(id))) {
+      this.state.toggled.set(group.key, true);
+    }
+    this.rebuild();
   }
 
   nodeOf(chosen) {
