@@ -15,6 +15,13 @@ def test_texts_give_way_where_a_table_is_too_wide():
     assert text.splitlines()[-1].split() == ["c", "d", "22"]
 
 
+def test_optional_columns_are_left_out_where_texts_would_be_cut_short():
+    rows = (Row(("a" * 40, "1" * 10, "2" * 10, "3" * 10)),)
+    table = Table("t", (), ("text", "one", "two", "three"), rows, 1, ("three", "one"))
+    heads = [plain_text([table], width).splitlines()[1].split() for width in (80, 62)]
+    assert heads == [["text", "one", "two", "three"], ["text", "two", "three"]]
+
+
 def test_without_rich_the_error_names_the_extra_and_print(monkeypatch):
     imported = builtins.__import__
 

@@ -2,13 +2,15 @@
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from covector.errors import MissingLibrary
 
 #: a table is at least this wide: below it nobody could read it
 LEAST_WIDTH = 60
+#: and a text that is cut to less says nothing
+_TEXT_WIDTH = 32
 _GAP = "  "
 
 
@@ -24,7 +26,8 @@ class Row(NamedTuple):
 class Table:
     """A title, sentences, and a table with the names of its columns.
 
-    The first ``texts`` columns are texts, and stand on the left.
+    The first ``texts`` columns are texts, and stand on the left. Where there is little
+    room, columns that are ``optional`` are left out, the last of them first.
     """
 
     title: str
@@ -32,6 +35,16 @@ class Table:
     columns: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     texts: int = 1
+    optional: tuple[str, ...] = ()
+
+    def without(self, column: str) -> "Table":
+        """The table without one of its columns."""
+        at = self.columns.index(column)
+        rows = [
+            r._replace(cells=(*r.cells[:at], *r.cells[at + 1 :])) for r in self.rows
+        ]
+        columns = (*self.columns[:at], *self.columns[at + 1 :])
+        return replace(self, columns=columns, rows=tuple(rows))
 
 
 def plain_text(tables: Sequence[Table], width: int | None = None) -> str:
@@ -41,6 +54,7 @@ def plain_text(tables: Sequence[Table], width: int | None = None) -> str:
 
 
 def _text(table: Table, width: int) -> Iterator[str]:
+    table = _fitted(table, width)
     yield table.title
     for sentence in table.sentences:
         yield _GAP + sentence
@@ -53,6 +67,22 @@ def _text(table: Table, width: int) -> Iterator[str]:
                 for i, (cell, size) in enumerate(zip(row.cells, widths, strict=True))
             ]
             yield (_GAP + _GAP.join(cells)).rstrip()
+
+
+def _fitted(table: Table, width: int) -> Table:
+    """The table without optional columns that would leave too little for texts."""
+    left = list(table.optional)
+    while left and table.rows:
+        rows = [Row(table.columns), *table.rows]
+        needed = [
+            max(map(len, column)) + len(_GAP)
+            for column in zip(*[row.cells for row in rows], strict=True)
+        ]
+        texts = [min(n, _TEXT_WIDTH) for n in needed[: table.texts]]
+        if sum(texts) + sum(needed[table.texts :]) <= width:
+            break
+        table = table.without(left.pop())
+    return table
 
 
 def _widths(table: Table, rows: Sequence[Row], width: int) -> list[int]:
@@ -106,6 +136,7 @@ def _drawn(table: Table, width: int) -> Any:
     from rich.table import Table as Drawn  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
+    table = _fitted(table, width)
     widths = _widths(table, [Row(table.columns), *table.rows], width)
     drawn = Drawn(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0))
     for i, (name, size) in enumerate(zip(table.columns, widths, strict=True)):

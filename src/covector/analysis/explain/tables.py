@@ -106,7 +106,8 @@ def _lines(whole: Data, most: int) -> Table:
         sentences.append(
             f"{hidden} more lines with {_share(max(share, 0))} of the time"
         )
-    return Table("by line", tuple(sentences), columns, rows, texts=2)
+    optional = ("ops", "bytes", "kept", "made", "FLOP/B")
+    return Table("by line", tuple(sentences), columns, rows, 2, optional)
 
 
 class _Totals(NamedTuple):
