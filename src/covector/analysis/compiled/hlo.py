@@ -179,6 +179,16 @@ class Module:
     #: what kernels are made of, as far as it was asked for
     parts: dict[Instruction, Sequence[Instruction]] = field(default_factory=dict)
 
+    @functools.cached_property
+    def callers(self) -> dict[str, tuple[Computation, Instruction]]:
+        """What calls each computation, by its name, and where that is."""
+        return {
+            name: (computation, instruction)
+            for computation in self.computations.values()
+            for instruction in computation.instructions.values()
+            for name in instruction.called
+        }
+
     def called(self, instruction: Instruction) -> list[Computation]:
         """The computations that an instruction calls."""
         return [

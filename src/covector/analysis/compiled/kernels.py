@@ -54,7 +54,13 @@ COLLECTIVES = opcodes(
     """
 )
 _OF_LIBRARIES = frozenset({"dot", "convolution", "fft", "cholesky", "triangular-solve"})
-_LIBRARIES = ("lapack", "blas", "cu", "hip", "__cu", "__onednn", "TopK", "Eigen")
+_LIBRARIES = (
+    *("lapack", "blas", "__onednn", "TopK", "Eigen"),
+    *("__cu", "cublas", "cudnn", "cufft", "cuhybrid", "cusolver", "cusparse", "cu_"),
+    *("hipblas", "hipfft", "hipsolver", "hipsparse", "hip_", "miopen"),
+)
+#: operations that a kernel shows in a line of text
+MOST_OPERATIONS = 8
 #: the frontend attribute of a call that XLA:CPU compiles into one kernel
 _ONE_KERNEL = "xla_cpu_small_call"
 
@@ -95,7 +101,9 @@ class Kernel:
 
     def __str__(self) -> str:
         lines = ", ".join(dict.fromkeys(map(str, self.origins)))
-        return f"{self.name}: {self.kind} of {' '.join(self.operations)} ({lines})"
+        more = " …" if len(self.operations) > MOST_OPERATIONS else ""
+        shown = " ".join(self.operations[:MOST_OPERATIONS])
+        return f"{self.name}: {self.kind} of {shown}{more} ({lines})"
 
 
 class Found(NamedTuple):
@@ -187,9 +195,15 @@ def _parts(module: Module, instruction: Instruction) -> Iterator[Instruction]:
 def origins(
     module: Module, computation: Computation, instruction: Instruction
 ) -> tuple[Origin, ...]:
-    """The origins of the operations in a kernel; those nearby where XLA kept none."""
+    """The origins of the operations in a kernel; where XLA kept none, those nearby, or
+    that of the loop around it.
+    """
     found = _origins([*parts(module, instruction), instruction])
-    return found or _nearby(computation, instruction)
+    found = found or _nearby(computation, instruction)
+    if not found and computation.name in module.callers:
+        around, caller = module.callers[computation.name]
+        return _origins([caller]) or _nearby(around, caller)
+    return found
 
 
 def _origins(instructions: list[Instruction]) -> tuple[Origin, ...]:

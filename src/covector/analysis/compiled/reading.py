@@ -57,7 +57,8 @@ def parse(text: str) -> Module:
             break  # that of another device, or another program
     header = next((line for line in lines if line.startswith("HloModule ")), "")
     name = header.removeprefix("HloModule ").partition(",")[0].strip()
-    if entry is None:
+    computations = {n: c for n, c in computations.items() if c.instructions}
+    if entry is None or not entry.instructions:
         entry = [Computation("", {}), *computations.values()][-1]
     attributes = dict(_pair(part) for part in split(header.partition(",")[2]))
     aliases = _ALIAS.findall(attributes.get("input_output_alias", ""))

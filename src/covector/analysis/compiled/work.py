@@ -9,7 +9,6 @@ counts as the slice.
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from covector.analysis.compiled.hlo import (
     Computation,
@@ -18,16 +17,6 @@ from covector.analysis.compiled.hlo import (
     Shape,
     opcodes,
 )
-
-
-class Work(NamedTuple):
-    """What one run does: operations, functions such as sine, bytes in and out."""
-
-    flops: int = 0
-    transcendentals: int = 0
-    reads: int = 0
-    writes: int = 0
-
 
 _TRANSCENDENTAL = opcodes(
     """

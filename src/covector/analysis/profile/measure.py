@@ -25,8 +25,8 @@ __all__ = ["KernelTime", "LinePart", "LineTime", "Profile", "profile"]
 
 #: how long all runs that are only timed take together, and how many there are
 _SECONDS, _LEAST, _MOST = 0.5, 3, 30
-#: runs that are recorded at most
-_RECORDED = 10
+#: how long the runs that are recorded take together, and how many there are at most
+_SECONDS_RECORDED, _RECORDED = 1.0, 10
 
 
 def profile(
@@ -42,7 +42,8 @@ def profile(
       fun: a function, or what ``lower`` or ``compile`` of a jitted function returned.
       repeats: how often it is run to be timed; by default for half a second, but at
         least 3 and at most 30 times. It is run once before, and up to 10 times
-        recorded. Donated arguments of a jitted function are copied for each run.
+        recorded; what it prints, it prints each time. Donated arguments of a jitted
+        function are copied for each run.
 
     Returns:
       a function of the arguments of ``fun``, which returns a ``Profile``.
@@ -81,7 +82,8 @@ def profile(
 
         once()
         times = _times(once, repeats)
-        count = min(len(times), _RECORDED)
+        fit = int(_SECONDS_RECORDED / max(statistics.median(times), 1e-6))
+        count = max(1, min(len(times), fit, _RECORDED))
         xspace = profiler.record(
             "profile", lambda: [once() for _ in range(count)], _options()
         )
