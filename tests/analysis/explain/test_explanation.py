@@ -225,6 +225,16 @@ def test_prints_depend_on_what_they_print():
     part = cv.explain(f)(X, X).slice(input="x")
     assert len(part.equations) == 2
 
+    def in_loop(x, y):
+        def step(y, row):
+            cv.debug.print("{}", row)
+            return y + 1, None
+
+        return lax.scan(step, y, x)[0]
+
+    part = cv.explain(in_loop)(X, X).slice(input="x")
+    assert [e.operation for e in part.equations][:2] == ["scan", "debug_callback"]
+
 
 def test_a_function_that_is_none_is_refused_in_words():
     with pytest.raises(TypeError, match="explain needs a function, but got 3"):

@@ -5,7 +5,7 @@ left, and shares remain shares of the whole program.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from covector.analysis.explain.lines import sum_up
 from covector.analysis.explain.origin import Origin
 from covector.analysis.passes.dependence import dependence
 from covector.analysis.walk import visits
-from covector.core.jaxpr import Var
+from covector.core.jaxpr import Jaxpr, Var
 from covector.errors import ArgumentError, did_you_mean
 
 #: a path such as ``params['w']``, of all leaves below it, or the number of a leaf
@@ -32,17 +32,25 @@ def chosen_equations(
     found = dependence(jaxpr, inputs, outputs)
     taking_part = set(found.equations)
     if outputs is None:
-        # Without results, as of a print, it takes part as its operands do.
         known = {v for v, m in zip(jaxpr.inputs, found.inputs, strict=True) if m}
-        for i, visit in enumerate(visits(jaxpr)):
-            e = visit.equation
-            if i in taking_part:
-                known.update(e.outputs)
-            elif not e.outputs and any(
-                [type(a) is Var and a in known for a in e.inputs]
-            ):
-                taking_part.add(i)
+        taking_part.update(_without_results(jaxpr, taking_part, known))
     return sorted(taking_part)
+
+
+def _without_results(
+    jaxpr: Jaxpr, taking_part: Container[int], known: set[Var]
+) -> Iterator[int]:
+    """The equations without results, as a print, of which an operand takes part."""
+    for i, visit in enumerate(visits(jaxpr)):
+        e = visit.equation
+        if i in taking_part:
+            known.update(e.outputs)
+        takes = [type(a) is Var and a in known for a in e.inputs]
+        if not e.outputs and any(takes):
+            yield i
+        for region in e.op.regions:
+            pairs = zip(region.jaxpr.inputs, region.taken(takes), strict=True)
+            known.update([v for v, taken in pairs if taken])
 
 
 def restrict(
