@@ -56,6 +56,8 @@ class Wiring(NamedTuple):
 
 
 class _Builder:
+    """Numbers equations and values in the order of the walk, and ties the values."""
+
     def __init__(
         self, jaxpr: Jaxpr, arguments: Sequence[str], donated: Sequence[int]
     ) -> None:
