@@ -177,6 +177,7 @@ function aliveAt(program, position, held) {
     .filter((value) => value.born <= position && position <= value.dies && outermost(value))
     .sort((a, b) => b.bytes - a.bytes);
   const equation = program.equations[position];
+  const inside = held - alive.reduce((sum, value) => sum + value.bytes, 0);
   return [
     make("h3", {}, bytes(held)),
     make(
@@ -201,6 +202,13 @@ function aliveAt(program, position, held) {
     ),
     alive.length > LARGEST
       ? make("p", { class: "soft" }, `and ${counted(alive.length - LARGEST, "smaller one")}`)
+      : null,
+    inside > 0 && equation?.inside.length
+      ? make(
+          "p",
+          { class: "soft" },
+          `and ${bytes(inside)} of values inside of ${equation.operation}`,
+        )
       : null,
     make("h4", {}, "By line"),
     heldList(

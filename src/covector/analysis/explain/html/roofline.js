@@ -115,6 +115,7 @@ function paintRoofline(svg, width, program, points, told) {
   for (const bandwidth of bandwidths(machine)) {
     const start = Math.max(xs[0], ys[0] / bandwidth.rate);
     const end = Math.min(best / bandwidth.rate, xs[1]);
+    if (start >= end) continue;
     const name = bandwidth.rate === machine.bytes_per_s ? "roof" : "roof lower";
     svg.append(
       draw("path", {

@@ -39,7 +39,11 @@ function fillHead(program) {
       flops(totals.flops),
       totals.transcendentals ? `and ${flops(totals.transcendentals)} transcendentals` : "",
     ],
-    ["bytes moved", bytes(totals.bytes), `${ratio(totals.intensity)} FLOP per byte`],
+    [
+      "bytes moved",
+      bytes(totals.bytes),
+      totals.intensity === null ? "" : `${ratio(totals.intensity)} FLOP per byte`,
+    ],
     [
       "peak memory",
       bytes(totals.compiled_peak_bytes ?? totals.peak_bytes),
@@ -76,7 +80,8 @@ const program = readProgram(unpack(readJson("data")), readJson("sources"));
 themeButton();
 fillHead(program);
 new LinesView(program);
-new GraphView(program);
+if (program.equations.length) new GraphView(program);
+else viewOf("flow").append(make("p", { class: "note" }, "The program has no operations."));
 if (program.memory.curve.length) new MemoryView(program);
 else viewOf("memory").append(make("p", { class: "note" }, "The program makes no values."));
 optimisationView(program);
