@@ -72,21 +72,23 @@ def test_lanes_that_no_chunk_divides_come_after_the_chunks():
 
 
 def test_axes_names_keywords_and_shared_results_are_those_of_vmap():
-    def f(tree, scale, mode, *, shift):
-        assert mode == "up"
+    def f(tree, options, times, mode, *, shift):
+        assert (times, mode) == (2, "up")
+        scale = options["scale"] * options["n"]
         wide, more = spread_of(CENTRES, tree["x"])
-        return {"wide": wide * scale + shift * more["all"], "shared": scale * 2}
+        return {"wide": wide * scale + shift * more["all"], "shared": scale * times}
 
-    options = {
-        "in_axes": ({"x": 1}, None, None),
+    axes = {
+        "in_axes": ({"x": 1}, None, None, None),
         "out_axes": {"wide": 1, "shared": None},
         "axis_name": "lanes",
     }
-    args, shifts = ({"x": POINTS.T}, 0.5, "up"), np.arange(30.0, dtype=np.float32)
-    wanted = cv.vmap(f, **options)(*args, shift=shifts)
-    chunked = cv.vmap(f, **options, memory="60kB")
+    options, shifts = {"scale": np.float32(0.5), "n": 3}, np.arange(30.0, dtype="f4")
+    args = ({"x": POINTS.T}, options, 2, "up")
+    wanted = cv.vmap(f, **axes)(*args, shift=shifts)
+    chunked = cv.vmap(f, **axes, memory="60kB")
     assert_near(chunked(*args, shift=shifts), wanted)
-    inside = cv.jit(lambda tree, shift: chunked(tree, 0.5, "up", shift=shift))
+    inside = cv.jit(lambda tree, shift: chunked(tree, *args[1:], shift=shift))
     assert "while" in inside.lower(args[0], shifts).as_text()
     assert_near(inside(args[0], shifts), wanted)
 
@@ -146,3 +148,16 @@ def test_few_programs_are_compiled_to_find_the_size_of_a_chunk():
     assert largest_chunk(1024, use, 2000) is None
     assert largest_chunk(1, use, 10**9) == 1
     assert largest_chunk(0, use, 10**9) == 0
+
+
+def test_keys_branches_and_loops_run_in_chunks():
+    def f(key, x):
+        step = cv.random.normal(key, x.shape)
+        y = lax.cond(x[0] > 0, lambda: spread_of(CENTRES, x)[0], lambda: step)
+        return lax.fori_loop(0, 2, lambda _, y: cnp.sin(y) + step, y), key
+
+    keys = cv.random.split(cv.random.key(0), 30)
+    found, wanted = [cv.vmap(f, memory=m)(keys, POINTS) for m in ("100kB", None)]
+    assert_near(found[0], wanted[0])
+    assert_near(*[cv.random.key_data(out[1]) for out in (found, wanted)])
+    assert_near(cv.vmap(f, memory="1MB")(keys[:0], POINTS[:0])[0], wanted[0][:0])

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from covector import tree
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
@@ -329,17 +331,14 @@ class ChunkedFunction:
     ) -> tuple[Sequence[Any], list[int | None], Any]:
         """The results for all lanes, their batch axes, and the tree of the result.
 
-        Arguments that no lane has a part of, and that are neither arrays nor floating
-        point numbers, are what they are in the program.
+        Arguments that all lanes share, and that hold what is no array or number, are
+        what they are in the program; so are integers, which Python may decide by.
         """
         who = self.budget.who
-        leaves = [
-            as_array(x, who) if isinstance(x, float | complex) else x for x in leaves
-        ]
-        lane = [_of_lane(x, d) for x, d in zip(leaves, dims, strict=True)]
+        lane = [_of_lane(x, d, who) for x, d in zip(leaves, dims, strict=True)]
         args, kwargs = in_tree.unflatten(lane)
         items = [*enumerate(args), *sorted(kwargs.items())]
-        static = tuple([k for k, part in items if not _of_types(part)])
+        static = tuple([k for k, part in items if _is_static(part)])
         traced = self._traced.get(static)
         if traced is None:
             traced = PjitFunction(self.fun, JitSpec(static), who)
@@ -347,7 +346,7 @@ class ChunkedFunction:
         program = self._program(traced, args, kwargs, size, axis_name)
         numbers = in_tree.unflatten(range(len(leaves)))
         given = tree.leaves(traced.spec.split(*numbers)[:2])
-        arrays = [leaves[i] for i in given]
+        arrays = [as_array(leaves[i], who) for i in given]
         before = len(program.captured)
         dims = [*[None] * before, *[dims[i] for i in given]]
         pairs = zip([*program.captured, *arrays], dims, strict=True)
@@ -383,13 +382,18 @@ class ChunkedFunction:
         return program
 
 
-def _of_lane(x: Any, d: int | None) -> Any:
-    """What a lane has of an argument: a type, or what is no array as it is."""
+def _of_lane(x: Any, d: int | None, who: str) -> Any:
+    """What a lane has of an argument: a type, or an object as it is."""
+    if isinstance(x, float | complex | np.generic):
+        x = as_array(x, who)
     if not isinstance(x, Array):
         return x
     shape = x.type.shape
     return x.type if d is None else x.type.with_shape((*shape[:d], *shape[d + 1 :]))
 
 
-def _of_types(part: Any) -> bool:
-    return all([isinstance(leaf, ArrayType) for leaf in tree.leaves(part)])
+def _is_static(part: Any) -> bool:
+    """Whether an argument is a part of the program."""
+    if isinstance(part, int):
+        return True
+    return any([not isinstance(x, ArrayType | int) for x in tree.leaves(part)])

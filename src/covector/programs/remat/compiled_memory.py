@@ -70,7 +70,7 @@ def check_alone(jaxpr: Jaxpr, who: str) -> None:
             f"{who} has a budget of memory inside of the named axes "
             f"{', '.join(names)}, but a budget is kept by compiling the function by "
             "itself, outside of them. Give the budget to a function that contains the "
-            "named axes, or take checkpoint(f, policy=) there."
+            "named axes, or leave it out."
         )
 
 
