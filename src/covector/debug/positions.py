@@ -5,6 +5,7 @@ number of a step is a value of the program: while the debugger takes part, each 
 gives it to its step. Lanes and shards are known from the traces that are in force.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,9 @@ class Steps(Observer):
 
         return numbered, (as_array(np.arange(length, dtype=np.int32)), xs)
 
-    def run_while(self, run: Any, test: Any, step: Any, init: Any) -> Any:
+    def run_while(
+        self, loop: Any, test: Any, step: Any, init: Any, checkpoints: int
+    ) -> Any:
         @wraps(test)
         def tested(carry: Any) -> Any:
             number, inner = carry
@@ -61,7 +64,8 @@ class Steps(Observer):
             return number + 1, self._inside(number, step, inner)
 
         zero = as_array(np.int32(0))
-        return run(tested, numbered, (zero, init), 1)[1]
+        deeper = replace(loop, depth=loop.depth + 1)
+        return deeper.run_while(tested, numbered, (zero, init), checkpoints)[1]
 
     def _inside(self, number: Any, fun: Any, *args: Any) -> Any:
         self.numbers.append(number)

@@ -52,12 +52,13 @@ class ScanSpec(NamedTuple):
 class Loop:
     """A loop of the user's: its name in messages, and the name of its body.
 
-    ``depth`` is that of the user's part of the carry.
+    ``depth`` is that of the user's part of the carry; an observer has ``observed`` it.
     """
 
     who: str
     name: str
     depth: int = 0
+    observed: bool = False
 
     def scan(
         self, step: Callable[..., Any], init: PyTree, xs: PyTree, spec: ScanSpec
@@ -87,22 +88,9 @@ class Loop:
 
         In reverse mode ``checkpoints`` of them are kept at one time.
         """
-        if current.observer is None:
-            return self._run_while(test, step, init, checkpoints)
-
-        def run(test: Any, step: Any, init: PyTree, depth: int) -> PyTree:
-            loop = replace(self, depth=self.depth + depth)
-            return loop._run_while(test, step, init, checkpoints)
-
-        return current.observer.run_while(run, test, step, init)
-
-    def _run_while(
-        self,
-        test: Callable[..., Any],
-        step: Callable[..., Any],
-        init: PyTree,
-        checkpoints: int,
-    ) -> PyTree:
+        if current.observer is not None and not self.observed:
+            loop = replace(self, observed=True)
+            return current.observer.run_while(loop, test, step, init, checkpoints)
         if options.current().disable_jit:
             more, init = _while_in_python(test, step, init)
             if not more:

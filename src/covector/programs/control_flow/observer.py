@@ -21,11 +21,11 @@ class Observer:
         """What runs as the step of a scan, and over what."""
         return step, xs
 
-    def run_while(self, run: Any, test: Any, step: Any, init: Any) -> Any:
-        """The result of a while loop; ``run(test, step, init, depth)`` runs one, of
-        whose carry the user's part lies so much deeper.
-        """
-        return run(test, step, init, 0)
+    def run_while(
+        self, loop: Any, test: Any, step: Any, init: Any, checkpoints: int
+    ) -> Any:
+        """The result of a while loop; ``loop`` runs one as it is given."""
+        return loop.run_while(test, step, init, checkpoints)
 
     def computed(self, op: Any, args: Any, values: Any) -> None:
         """What an operation on known values gave, while a function was traced."""
