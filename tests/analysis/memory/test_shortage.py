@@ -10,6 +10,8 @@ import covector as cv
 import covector.numpy as cnp
 from covector import memory
 from covector.errors import CovectorError, DeviceError, OutOfMemory
+from covector.runtime import buffers, executable
+from covector.runtime import memory as runtime_memory
 
 ABSURD = 1 << 44  # 64 TiB of float32
 
@@ -80,6 +82,26 @@ def test_it_says_what_the_program_needs_the_first_time_and_when_warm():
         assert "jit of <lambda> (test_shortage.py:" in text
         assert "Most of that is for\n  17.6 TB  " in text
     assert "the operation dot_general needs" in message(cnp.outer, x, x)
+
+
+def test_a_compiler_without_memory_is_the_same_error():
+    class Client:
+        def compile_and_load(self, *_):
+            raise buffers.JaxlibError("RESOURCE_EXHAUSTED: no memory for tuning")
+
+    class Device:
+        client = Client()
+
+    words = "out of memory: RESOURCE_EXHAUSTED: no memory for tuning\n"
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(OutOfMemory, match=words):
+        patch.setattr(executable.xc, "DeviceList", lambda devices: devices)
+        executable._compile(None, (Device(),), None)
+
+
+def test_the_error_stands_where_nothing_more_can_be_said(monkeypatch):
+    monkeypatch.setattr(runtime_memory._LateBinding, "describes", "covector.missing")
+    text = message(cnp.zeros, (ABSURD,))
+    assert text.splitlines()[1].startswith("(what holds it could not be listed")
 
 
 def test_the_library_works_on_afterwards():

@@ -199,10 +199,13 @@ class _Programs:
     def __init__(self) -> None:
         self._ledgers: tuple[Ledger, ...] = ()
         self._lock = threading.RLock()
+        #: the methods that calls have otherwise
+        self.originals: dict[Any, Any] = {}
 
     def watch(self, ledger: Ledger) -> None:
         with self._lock:
             if not self._ledgers:
+                self.originals = {kind: kind.__call__ for kind in _WATCHED}
                 for kind, method in _WATCHED.items():
                     kind.__call__ = method
             self._ledgers = (*self._ledgers, ledger)
@@ -211,7 +214,7 @@ class _Programs:
         with self._lock:
             self._ledgers = tuple([x for x in self._ledgers if x is not ledger])
             if not self._ledgers:
-                for kind, method in _ORIGINAL.items():
+                for kind, method in self.originals.items():
                     kind.__call__ = method
 
     def ran(self, program: CompiledProgram) -> None:
@@ -233,14 +236,11 @@ def _call(function: PjitFunction, *args: Any, **kwargs: Any) -> Any:
 
 
 def _run(program: Any, *args: Any) -> list[Any]:
-    outs = _ORIGINAL[type(program)](program, *args)
+    outs = _programs.originals[type(program)](program, *args)
     _programs.ran(program)
     return outs
 
 
-_ORIGINAL: dict[Any, Any] = {
-    kind: kind.__call__ for kind in (PjitFunction, CompiledProgram, ShardedProgram)
-}
 _WATCHED: dict[Any, Any] = {
     PjitFunction: _call,
     CompiledProgram: _run,
