@@ -43,9 +43,9 @@ def looped(p, x):
     return cv.jit(lambda h: cv.vmap(cnp.sum)(h**2).mean())(h)
 
 
-def only(loss, *args, **options):
+def only(loss, *args, order=1):
     """The one fault of the one leaf that has any."""
-    report = cv.check_gradients(loss, **options)(*args)
+    report = cv.check_gradients(loss, order=order)(*args)
     (leaf,) = [leaf for leaf in report.leaves if not leaf.ok]
     (fault,) = leaf.faults
     assert leaf.path in fault.text
@@ -159,7 +159,7 @@ def test_a_wrong_rule_of_the_user_is_named(around):
 def test_rules_that_are_called_on_devices_are_named_on_the_way():
     one = cv.make_mesh((1,), ("i",))
     over = cv.shard_map(doubled, mesh=one, in_specs=cv.P(), out_specs=cv.P())
-    fault = only(lambda x: cnp.sum(over(x) ** 2), V, order=1)
+    fault = only(lambda x: cnp.sum(over(x) ** 2), V)
     assert "On the way to the loss: custom_vjp of sin." in fault.text
 
 
@@ -250,7 +250,7 @@ def test_a_stop_inside_of_an_operation_with_programs_is_found(around):
             y = over(x)
         return cnp.sum(y)
 
-    fault = only(loss, V, order=1)
+    fault = only(loss, V)
     assert fault.kind == "stopped"
     assert "stop_gradient" in line_of(fault)
 
@@ -308,7 +308,7 @@ def test_a_nan_names_the_line_of_the_derivative_that_made_it():
 
 
 def test_a_second_derivative_that_is_not_finite_is_found():
-    fault = only(lambda x: cnp.sum(x**1.5), np.array([0.0, 1.0], "f"))
+    fault = only(lambda x: cnp.sum(x**1.5), np.array([0.0, 1.0], "f"), order=2)
     assert fault.kind == "second derivative"
     assert cv.check_gradients(lambda x: cnp.sum(x**1.5), order=1)(V[:1]).ok
 
@@ -319,7 +319,7 @@ def test_integers_and_keys_have_no_gradient_and_empty_leaves_no_fault(given):
         return cnp.sum(p["w"] ** 2) + p["none"].sum()
 
     p = {"w": V, "given": given, "none": np.zeros((0, 2), "f")}
-    fault = only(loss, p, order=1)
+    fault = only(loss, p)
     assert fault.kind == "no derivative"
     assert "p['given']: it is of " in fault.text
 

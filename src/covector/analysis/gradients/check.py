@@ -198,8 +198,10 @@ class _Check:
         """The gradient by differences, where these can tell."""
         point = point_of(self.loss, self.value, self.limits)
         found, path = compare(point, i, gradient, self._alike(i)), self.loss.paths[i]
-        nested = self.backward.nested_stops(i) if self.backward else []
-        if found.agrees is False and nested:
+        nested = []
+        if found.agrees is False and self.backward:
+            nested = self.backward.nested_stops(i)
+        if nested:
             self.notes.append(
                 f"{path} is not compared: its derivative stops in a loop or a branch, "
                 f"at {nested[0]}."

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector.analysis.gradients.loss import Loss
-from covector.analysis.passes.dependence import dependence
+from covector.analysis.passes.dependence import Dependence, dependence
 from covector.analysis.walk import Visit, visits
 from covector.core import dtypes
 from covector.core.convert import scalar
@@ -113,25 +113,31 @@ class Backward:
                         totals[a] = totals[a] + ct if a in totals else ct
         return found
 
-    def _between(self, leaf: int) -> Iterator[tuple[Equation, Mask]]:
-        """The equations from a leaf to the loss, the last first, and the mask of the
-        operands that depend on the leaf.
-        """
+    def _dependence(self, leaf: int, outputs: Sequence[int] | None) -> Dependence:
+        """What depends on a leaf, and is needed for these outputs."""
         number = len(self.loss.captured) + leaf
-        found = dependence(self.program, inputs=[number], outputs=[0])
-        forward = dependence(self.program, inputs=[number])
-        depend = {self.program.inputs[number]}
-        between: list[tuple[Equation, Mask]] = []
-        for visit, mask, both in zip(
-            self._visits, forward.results, found.results, strict=True
-        ):
+        return dependence(self.program, inputs=[number], outputs=outputs)
+
+    def _slice(self, leaf: int) -> list[Visit]:
+        """The equations between a leaf and the loss, at any depth."""
+        return [self._visits[n] for n in self._dependence(leaf, [0]).equations]
+
+    def _between(self, leaf: int) -> Iterator[tuple[Equation, Mask]]:
+        """Those that no other carries, the last first, and the mask of the operands
+        that depend on the leaf.
+        """
+        between = {visit.equation for visit in self._slice(leaf) if not visit.around}
+        depend = {self.program.inputs[len(self.loss.captured) + leaf]}
+        found: list[tuple[Equation, Mask]] = []
+        reached = self._dependence(leaf, None).results
+        for visit, mask in zip(self._visits, reached, strict=True):
             e = visit.equation
             if not visit.around:
                 operands = tuple([type(a) is Var and a in depend for a in e.inputs])
-                depend.update([v for v, m in zip(e.outputs, mask, strict=True) if m])
-                if any(both):
-                    between.append((e, operands))
-        return reversed(between)
+                depend.update(select(e.outputs, mask))
+                if e in between:
+                    found.append((e, operands))
+        return reversed(found)
 
     def stops(self, leaf: int) -> list[Stop]:
         """Where the derivative with respect to a leaf stops, nearest the loss first."""
@@ -157,12 +163,12 @@ class Backward:
         """The last equation that depends on a leaf of which the loss needs nothing;
         None if no equation does.
         """
-        number = len(self.loss.captured) + leaf
-        found = dependence(self.program, inputs=[number]).equations
+        found = self._dependence(leaf, None).equations
         if not found:
             return None
         visit = self._visits[found[-1]]
-        return Stop(visit.line, f"the loss does not need the result of {_name(visit)}")
+        name = visit.equation.op.name
+        return Stop(visit.line, f"the loss does not need the result of {name}")
 
     def breaks(self, leaf: int) -> Stop | None:
         """The equation that made a NaN or an infinity of good cotangents."""
@@ -175,25 +181,16 @@ class Backward:
 
     def rules(self, leaf: int) -> set[str]:
         """The functions with rules of their own between a leaf and the loss."""
-        number = len(self.loss.captured) + leaf
-        between = dependence(self.program, inputs=[number], outputs=[0]).equations
-        found = [getattr(self._visits[n].equation.op, "who", None) for n in between]
-        return {who for who in found if who is not None}
+        found = [getattr(visit.equation.op, "who", "") for visit in self._slice(leaf)]
+        return {*found} - {""}
 
     def nested_stops(self, leaf: int) -> list[Stop]:
         """``stop_gradient`` inside of loops and branches on the way to the loss."""
-        number = len(self.loss.captured) + leaf
-        between = dependence(self.program, inputs=[number], outputs=[0]).equations
-        found = [self._visits[n] for n in between]
         return [
             Stop(visit.line, "stop_gradient")
-            for visit in found
+            for visit in self._slice(leaf)
             if visit.around and type(visit.equation.op) is StopGradient
         ]
-
-
-def _name(visit: Visit) -> str:
-    return visit.equation.op.name
 
 
 def _pulled(known: Linearized, cts: Sequence[Any]) -> list[Any]:
