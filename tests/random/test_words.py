@@ -16,6 +16,7 @@ from covector.errors import (
     TypeMismatch,
 )
 from covector.operations import random as operations
+from covector.operations import random_streams
 
 KEY = random.key(0)
 KEYS = random.split(KEY, 3)
@@ -250,7 +251,7 @@ def test_the_message_says_who_and_what(name):
 def test_operations_refuse_what_is_no_key():
     numbers = cnp.zeros((2,), "uint32")
     with pytest.raises(DTypeError, match=r"random_bits needs random keys, key<fry>\["):
-        operations.RandomBits(32, ())(numbers)
+        random_streams.RandomBits(32, ())(numbers)
     with pytest.raises(TypeMismatch, match=r"must be u32\[..., 2\], but got u32\[\]"):
         operations.random_wrap(cnp.asarray(0, "uint32"))
     with pytest.raises(DTypeError, match="folds in u32 numbers, but got i32"):

@@ -27,6 +27,7 @@ from covector.errors import (
     how_many,
 )
 from covector.operations import random as operations
+from covector.operations import random_streams
 from covector.operations.bitwise import xor
 from covector.operations.broadcasting import move_axis
 from covector.operations.counter_streams import PhiloxBlocks, integers_of
@@ -97,7 +98,7 @@ def _seed(kind: KeyType, seed: Value) -> Value:
 
 
 def _split(keys: Value, shape: Shape) -> Value:
-    pairs = operations.split(_as_pairs(keys), shape)
+    pairs = random_streams.split(_as_pairs(keys), shape)
     return _of_pairs(RBG, move_axis(pairs, keys.type.ndim, pairs.type.ndim - 1))
 
 
@@ -126,9 +127,9 @@ def _unsafe_fold_in(keys: Value, data: Value) -> Value:
 _generators = {
     THREEFRY: Generator(
         operations.random_seed,
-        operations.split,
+        random_streams.split,
         operations.random_fold_in,
-        operations.bits,
+        random_streams.bits,
     ),
     RBG: Generator(functools.partial(_seed, RBG), _split, _fold_in, _bits),
     UNSAFE_RBG: Generator(

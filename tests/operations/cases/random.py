@@ -1,4 +1,4 @@
-"""Rows of the operations in ``operations/random.py`` and ``multiply_add.py``."""
+"""Rows of the operations on random keys, and of ``multiply_add``."""
 
 import itertools
 
@@ -6,15 +6,13 @@ import numpy as np
 
 from covector.operations.multiply_add import multiply_add
 from covector.operations.random import (
-    RandomBits,
-    RandomSplit,
-    RandomWords,
     Unrolled,
     random_fold_in,
     random_seed,
     random_unwrap,
     random_wrap,
 )
+from covector.operations.random_streams import RandomBits, RandomSplit, RandomWords
 from tests.laws import KEY, Case
 
 _WORD = 2**32

@@ -18,6 +18,7 @@ from covector.operations import (
     identities,
     incomplete_beta,
     random,
+    random_streams,
     special,
     trigonometric_integrals,
 )
@@ -49,7 +50,7 @@ for _cls in [
     *[pseudo_inverse.PseudoInverse, pseudo_inverse.LeastSquares],
     *[determined.Determined, determined.Turns, determined.TurnsOfTwo],
     *[identities.ComputedOnce, identities.LayoutConstraint],
-    *[random.RandomWords, random.Unrolled],
+    *[random.Unrolled, random_streams.RandomWords],
     *[counter_streams.PhiloxBlocks, counter_streams.ThreefryBlocks],
     *[ReverseWhile, SafeOperands, LinearCall, Root],
     *[Check, ToDense, CallExported, SizeOfDimension],
