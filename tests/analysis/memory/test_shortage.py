@@ -123,7 +123,8 @@ def test_a_users_own_memory_error_in_a_callback_stays_what_it_is():
 
 def test_a_process_that_may_take_no_more_memory_says_who_holds_it():
     code = """
-import resource
+import os, resource
+os.environ["COVECTOR_RECORD_LINES"] = "1"
 import covector as cv, covector.numpy as cnp
 step = cv.jit(lambda x: cnp.sort(x * 2))
 step(cnp.ones(3))
@@ -143,4 +144,6 @@ except MemoryError as error:
     )
     lines = done.stdout.splitlines()
     assert lines[0] == "OutOfMemory"
-    assert "20.0 MB  f32[5000000]  on cpu:0" in done.stdout
+    assert (
+        "20.0 MB  f32[5000000]  on cpu:0, made at <string>:13 (<module>)" in done.stdout
+    )

@@ -93,6 +93,12 @@ class Ledger:
                 owner = Owner(line, temporary=True)
                 self._at_peak = {**self.now, owner: temporaries}
 
+    def settled(self) -> int:
+        """What arrays hold now, those that went left out."""
+        with self._lock:
+            self._release_gone()
+            return self.bytes
+
     def at_peak(self) -> dict[Owner, int]:
         """What was held at the peak, by owner."""
         with self._lock:

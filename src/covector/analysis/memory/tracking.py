@@ -60,8 +60,7 @@ class Tracking(Tabular):
     @property
     def current_bytes(self) -> int:
         """What arrays hold now, or held at the end."""
-        self._ledger.at_peak()
-        return self._ledger.bytes
+        return self._ledger.settled()
 
     @property
     def peak_bytes(self) -> int:
