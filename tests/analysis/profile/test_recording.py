@@ -5,7 +5,7 @@ import pytest
 from covector import profiler
 from covector.analysis.compiled.reading import parse
 from covector.analysis.profile.attribution import attribute
-from covector.analysis.profile.recording import KernelEvent, bare_name, read
+from covector.analysis.profile.recording import KernelEvent, Recording, bare_name, read
 from covector.runtime.executable import _field as field
 from covector.runtime.executable import _varint
 from covector.runtime.protocol_buffers import fields
@@ -29,7 +29,7 @@ ENTRY %main (x: f32[4]) -> f32[4] {
 
 def times(*events, runs=((0, 100),)):
     made = [KernelEvent("m", *event) for event in events]
-    return attribute(made, runs, {"m": PROGRAM})
+    return attribute(Recording(made, [], {"m": PROGRAM}), runs)
 
 
 def test_kernels_that_run_at_once_share_the_time():

@@ -1,7 +1,8 @@
 """Whose time it was: a recording divided among kernels, and kernels among lines.
 
-At each instant the time belongs to the kernels that are running, in equal parts. A loop
-or a branch is running all the while, so it counts only where nothing inside does.
+At each instant the time belongs to the kernels that threads work on, in equal parts.
+Where no thread is seen at work, it belongs to those that have begun and not ended. A
+loop or a branch is running all the while, so it counts only where nothing inside does.
 Kernels of several lines are divided among them by their work.
 """
 
@@ -12,10 +13,8 @@ from typing import NamedTuple
 
 from covector.analysis.compiled import kernels, work
 from covector.analysis.compiled.hlo import Computation, Instruction, Module, Origin
-from covector.analysis.profile.recording import KernelEvent
-
-#: a program and one of its kernels
-Key = tuple[str, str]
+from covector.analysis.profile.recording import KernelEvent, Recording
+from covector.analysis.profile.threads import Key
 
 
 class Attributed(NamedTuple):
@@ -26,26 +25,32 @@ class Attributed(NamedTuple):
     total: float
 
 
-def attribute(
-    events: Sequence[KernelEvent],
-    runs: Sequence[tuple[float, float]],
-    modules: dict[str, Module],
-) -> Attributed:
+def attribute(found: Recording, runs: Sequence[tuple[float, float]]) -> Attributed:
     """The time of each kernel in runs, from and to some time, in order."""
-    starts = [start for start, _ in runs]
-    clipped = []
-    for e in _ended(events, modules):
-        k = bisect_right(starts, e.start) - 1
-        # The end of a kernel may be noticed after that of the run.
-        if k >= 0 and e.start < runs[k][1]:
-            clipped.append(e._replace(end=min(e.end, runs[k][1])))
-    calls = Counter([(e.program, e.kernel) for e in clipped])
-    containers = {
-        key for p, module in modules.items() for key in _containers(p, module)
-    }
-    return Attributed(
-        _shared(clipped, containers), calls, sum([end - start for start, end in runs])
+    begun = [*_clipped(_ended(found.events, found.modules), runs)]
+    containers = {k for p, m in found.modules.items() for k in _containers(p, m)}
+    worked = _clipped(
+        [KernelEvent(*s.key, s.start, s.end) for s in found.segments], runs
     )
+    seen = [*worked], begun
+    inner = [[e for e in es if (e.program, e.kernel) not in containers] for es in seen]
+    around = [e for es in seen for e in es if (e.program, e.kernel) in containers]
+    calls = Counter([(e.program, e.kernel) for e in begun])
+    total = sum([end - start for start, end in runs])
+    return Attributed(_shared([*inner, around]), calls, total)
+
+
+def _clipped(
+    events: Iterable[KernelEvent], runs: Sequence[tuple[float, float]]
+) -> Iterator[KernelEvent]:
+    """The events that begin in a run, and end with it: the end of a kernel may be
+    noticed after that of the run.
+    """
+    starts = [start for start, _ in runs]
+    for e in events:
+        k = bisect_right(starts, e.start) - 1
+        if k >= 0 and e.start < runs[k][1]:
+            yield e._replace(end=min(e.end, runs[k][1]))
 
 
 def _ended(
@@ -81,24 +86,29 @@ def _kernels_that_use(module: Module) -> dict[str, list[str]]:
     }
 
 
-def _shared(events: Iterable[KernelEvent], containers: set[Key]) -> dict[Key, float]:
-    """Time in equal parts for the kernels that are running at each instant."""
-    moments: list[tuple[float, int, Key]] = []
-    for e in events:
-        key = e.program, e.kernel
-        moments += [(e.start, 1, key), (e.end, -1, key)]
+def _shared(layers: Sequence[Iterable[KernelEvent]]) -> dict[Key, float]:
+    """Time in equal parts for what is running at each instant, in the first layer in
+    which there is anything.
+    """
+    moments: list[tuple[float, int, int, Key]] = []
+    for k, layer in enumerate(layers):
+        for e in layer:
+            key = e.program, e.kernel
+            moments += [(e.start, 1, k, key), (e.end, -1, k, key)]
     moments.sort(key=lambda moment: moment[:2])
     time: dict[Key, float] = defaultdict(float)
-    running: Counter[Key] = Counter()
+    running: list[Counter[Key]] = [Counter() for _ in layers]
     before = 0.0
-    for now, change, key in moments:
-        inner = [k for k in running if k not in containers] or [*running][-1:]
-        for k in inner:
-            time[k] += (now - before) / len(inner)
+    for now, change, k, key in moments:
+        busy = next((layer for layer in running if layer), None)
+        if busy is not None and now > before:
+            each = (now - before) / busy.total()
+            for runs, count in busy.items():
+                time[runs] += count * each
         before = now
-        running[key] += change
-        if not running[key]:
-            del running[key]
+        running[k][key] += change
+        if not running[k][key]:
+            del running[k][key]
     return dict(time)
 
 

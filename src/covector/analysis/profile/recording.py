@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from covector.analysis.compiled.hlo import Module
 from covector.analysis.compiled.reading import parse
+from covector.analysis.profile.threads import Segment, ThreadEvent, segments
 from covector.runtime import modules
 from covector.runtime.profiling import ProfileData
 from covector.runtime.protocol_buffers import fields
@@ -32,11 +33,15 @@ class KernelEvent(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """The kernels that ran, the runs of a profile, and the programs by name."""
+    """The kernels that ran, the runs of a profile, and the programs by name.
+
+    ``segments`` are what threads of the host worked on, as far as that is known.
+    """
 
     events: list[KernelEvent]
     runs: list[tuple[float, float]]
     modules: dict[str, Module]
+    segments: Sequence[Segment] = ()
 
     @property
     def kernels_of(self) -> dict[str, set[str]]:
@@ -65,18 +70,19 @@ def read(xspace: bytes) -> Recording:
     """
     by_plane: dict[str, list[KernelEvent]] = {}
     runs: list[tuple[float, float]] = []
+    worked: list[Segment] = []
     for plane in _planes(xspace):
-        lines = {
-            line.name: [
-                _Found(e.name, e.start_ns, e.duration_ns, dict(e.stats))
-                for e in line.events
-            ]
-            for line in plane.lines
-        }
-        found = [e for name in lines if name not in _DERIVED for e in lines[name]]
+        lines = [(line.name, _events(line, k)) for k, line in enumerate(plane.lines)]
+        found = [e for name, es in lines if name not in _DERIVED for e in es]
         runs += [(e.start, e.start + e.duration) for e in found if e.name == RUN]
-        by_plane[plane.name] = [*_kernels(found)] or [*_kernels(lines.get(_OPS, []))]
-    made = Recording(_without_starts(by_plane), sorted(runs), {})
+        of_operations = [e for name, es in lines if name == _OPS for e in es]
+        by_plane[plane.name] = [*_kernels(found)] or [*_kernels(of_operations)]
+        if plane.name.startswith("/host:"):
+            worked += segments(found)
+    events = _without_starts(by_plane)
+    ran = {(e.program, e.kernel) for e in events}
+    worked = [s for s in worked if s.key in ran]
+    made = Recording(events, sorted(runs), {}, worked)
     for name, text in _modules(xspace):
         if bare_name(name) in {bare_name(program) for program in made.kernels_of}:
             made.add(parse(text()), name)
@@ -108,14 +114,20 @@ def _without_starts(by_plane: dict[str, list[KernelEvent]]) -> list[KernelEvent]
     return of_devices + [e for e in of_host if e.program not in there]
 
 
-class _Found(NamedTuple):
-    name: str
-    start: float
-    duration: float
-    stats: dict[Any, Any]
+def _events(line: Any, thread: int) -> list[ThreadEvent]:
+    """The events of a line, with the kernels that they run."""
+    found = []
+    for e in line.events:
+        stats = dict(e.stats)
+        key = None
+        if "hlo_op" in stats:
+            name = program_name(stats.get("hlo_module", ""), stats.get("program_id"))
+            key = name, str(stats["hlo_op"])
+        found.append(ThreadEvent(thread, e.name, e.start_ns, e.duration_ns, stats, key))
+    return found
 
 
-def _kernels(found: Sequence[_Found]) -> Iterator[KernelEvent]:
+def _kernels(found: Sequence[ThreadEvent]) -> Iterator[KernelEvent]:
     """The kernels among the events of a plane, with the time when they were done."""
     ends = {
         event.stats["_c"]: event.start + event.duration
@@ -123,12 +135,10 @@ def _kernels(found: Sequence[_Found]) -> Iterator[KernelEvent]:
         if event.name.startswith("end: ") and "_c" in event.stats
     }
     for event in found:
-        stats = event.stats
-        if "hlo_op" in stats:
+        if event.key is not None:
             end = event.start + event.duration
-            end = max(end, ends.get(stats.get("_p"), end))
-            program = program_name(stats.get("hlo_module", ""), stats.get("program_id"))
-            yield KernelEvent(program, str(stats["hlo_op"]), event.start, end)
+            end = max(end, ends.get(event.stats.get("_p"), end))
+            yield KernelEvent(*event.key, event.start, end)
 
 
 def program_name(module: str, number: Any) -> str:

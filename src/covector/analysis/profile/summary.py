@@ -46,7 +46,7 @@ def summarise_trace(found: Recording, name: str) -> Summary:
 def _summary(
     found: Recording, name: str, runs: Sequence[tuple[float, float]], wall: float
 ) -> Summary:
-    times = attribute(found.events, runs, found.modules)
+    times = attribute(found, runs)
     made = _kernels(times, found, len(runs), wall)
     callbacks = sum([k.seconds for k in made if k.kind == "callback"])
     in_kernels = sum([k.seconds for k in made]) - callbacks
