@@ -344,6 +344,24 @@ def test_the_report_is_data_a_table_and_an_error():
         report.raise_if_wrong()
 
 
+def test_norms_are_told_by_layer():
+    layers = [{"w": weights(seed), "b": np.ones(3, "f")} for seed in range(2)]
+
+    def loss(layers, x):
+        for p in layers:
+            x = layer(p, x)
+        return cnp.sum(x)
+
+    report = cv.check_gradients(loss, order=1)(layers, X)
+    gradient = cv.grad(loss)(layers, X)
+    wanted = [np.hypot(*map(np.linalg.norm, g.values())) for g in gradient]
+    assert list(report.layers) == ["layers[0]", "layers[1]"]
+    np.testing.assert_allclose(list(report.layers.values()), wanted, rtol=1e-5)
+    assert report.to_dict()["layers"] == report.layers
+    last = str(report).splitlines()[-1].split()
+    assert last == ["layers[1]", f"{wanted[1]:.3g}"]
+
+
 def test_the_table_is_drawn_in_colours(capsys):
     cv.check_gradients(looped, order=1)(params(), X).show(width=90)
     assert "p['w']" in capsys.readouterr().out

@@ -169,10 +169,11 @@ class _Check:
 
     def _leaf(self, i: int, second: Any) -> LeafCheck:
         x, path = self.loss.primals[i], self.loss.paths[i]
+        layer = self.loss.layers[i]
         if i not in self.gradients:
             text = f"{path}: it is of {x.type.dtype}, which has no derivatives."
             fault = Fault("no derivative", text)
-            return LeafCheck(path, str(x.type), faults=(fault,))
+            return LeafCheck(path, layer, str(x.type), faults=(fault,))
         gradient = wide(self.gradients[i])
         finite = bool(np.isfinite(gradient).all())
         found = self._compared(i, gradient) if finite and x.size else _NO_COMPARISON
@@ -182,6 +183,7 @@ class _Check:
             faults.append(Fault("second derivative", text))
         return LeafCheck(
             path,
+            layer,
             str(x.type),
             _size(x),
             _size(gradient),
@@ -226,7 +228,7 @@ class _Check:
         path = self.loss.paths[i]
         if not np.isfinite(gradient).all():
             return [self._not_finite(i, gradient)]
-        if not self._is_needed(i):
+        if not self.needed[i]:
             return [self._unused(i)]
         rules = [] if found.agrees else self._rules_between(i)
         if found.agrees is False or rules:
@@ -243,11 +245,13 @@ class _Check:
             return [Fault("huge", text + f"those of the leaf of size {own:.3g}.")]
         return []
 
-    def _is_needed(self, i: int) -> bool:
+    @cached_property
+    def needed(self) -> Sequence[bool]:
+        """The mask of the leaves that the loss depends on."""
         program = self.loss.program
         if program is None:
-            return True
-        return dependence(program, outputs=[0]).inputs[len(self.loss.captured) + i]
+            return [True] * len(self.loss.primals)
+        return dependence(program, outputs=[0]).inputs[len(self.loss.captured) :]
 
     def _unused(self, i: int) -> Fault:
         last = self.backward and self.backward.last(i)

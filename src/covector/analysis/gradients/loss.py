@@ -14,7 +14,7 @@ from covector import tree
 from covector.analysis.passes.inlining import inline_calls
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.flat import FlatFunction, argument_path, arrays, who_of
+from covector.core.flat import FlatFunction, arrays, path_in_call, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
 from covector.core.staging import stage
@@ -48,6 +48,8 @@ class Loss:
     primals: tuple[Array, ...]
     chosen: Mask
     paths: tuple[str, ...]
+    #: for each leaf, the path of what holds it
+    layers: tuple[str, ...]
     program: Jaxpr | None
     captured: tuple[Any, ...]
 
@@ -111,27 +113,33 @@ def loss_at(
     """The loss ``fun``, at these arguments."""
     who = who_of("check_gradients", fun)
     leaves, in_tree = tree.flatten((args, kwargs))
-    names = [argument_path(in_tree, i, fun) for i in range(len(leaves))]
+    paths = [tree.leaf_path(in_tree, i) for i in range(len(leaves))]
+    names = [_name(path, fun) for path in paths]
     if any([isinstance(x, Tracer) for x in leaves]):
         raise ArgumentError(
             f"{who} compares numbers, but was called with traced values. Call it "
             "outside of jit, grad and vmap, with the arrays themselves."
         )
-    primals = arrays(leaves, who, names.__getitem__)
+    primals = arrays(leaves, who, lambda i: path_in_call(paths[i], fun))
     flat = FlatFunction(fun, in_tree, who, has_aux)
     program, captured = _program(flat, primals)
     return Loss(
         who,
         flat,
         tuple(primals),
-        _chosen(in_tree, argnums, len(args), who),
-        tuple([name.removeprefix("argument ") for name in names]),
+        _chosen(paths, argnums, len(args), who),
+        tuple(names),
+        tuple([_name(path[: max(2, len(path) - 1)], fun) for path in paths]),
         program,
         captured,
     )
 
 
-def _chosen(in_tree: Any, argnums: Sequence[int], count: int, who: str) -> Mask:
+def _name(path: tuple[Any, ...], fun: Any) -> str:
+    return path_in_call(path, fun).removeprefix("argument ")
+
+
+def _chosen(paths: Sequence[Any], argnums: Sequence[int], count: int, who: str) -> Mask:
     wrong = [n for n in argnums if not -count <= n < count]
     if wrong:
         raise ArgumentError(
@@ -139,7 +147,6 @@ def _chosen(in_tree: Any, argnums: Sequence[int], count: int, who: str) -> Mask:
             f"{how_many(count, 'positional argument')}."
         )
     numbers = {n % count for n in argnums}
-    paths = [tree.leaf_path(in_tree, i) for i in range(in_tree.num_leaves)]
     return tuple([p[0].idx == 0 and p[1].idx in numbers for p in paths])
 
 

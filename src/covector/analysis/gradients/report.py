@@ -27,7 +27,8 @@ class Fault:
 class LeafCheck:
     """The gradient of the loss with respect to one leaf.
 
-    path       of the leaf, as ``params['w']``
+    path       of the leaf, as ``params['dense']['w']``
+    layer      of what holds it, as ``params['dense']``
     type       of the leaf, as ``f32[3,4]``
     size       the root of the mean square of its elements
     gradient   the same of the gradient's
@@ -41,6 +42,7 @@ class LeafCheck:
     """
 
     path: str
+    layer: str
     type: str
     size: float = math.nan
     gradient: float = math.nan
@@ -79,7 +81,16 @@ class GradientReport:
     @property
     def norm(self) -> float:
         """The norm of the whole gradient."""
-        return math.hypot(*[leaf.norm for leaf in self.leaves])
+        return math.hypot(*self.layers.values())
+
+    @property
+    def layers(self) -> dict[str, float]:
+        """The norm of the gradient of all leaves that one thing holds, by its path."""
+        norms: dict[str, list[float]] = {}
+        for leaf in self.leaves:
+            if not math.isnan(leaf.zeros):
+                norms.setdefault(leaf.layer, []).append(leaf.norm)
+        return {layer: math.hypot(*found) for layer, found in norms.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """The data, as JSON has it; what is no number or infinite is None."""
@@ -91,6 +102,7 @@ class GradientReport:
             "ok": self.ok,
             "loss": _json(self.loss),
             "norm": _json(self.norm),
+            "layers": {path: _json(norm) for path, norm in self.layers.items()},
             "leaves": leaves,
             "notes": list(self.notes),
         }
@@ -106,14 +118,22 @@ class GradientReport:
         Raises:
           MissingLibrary: rich is not installed; the extra ``inspect`` brings it.
         """
-        show([self._table()], width)
+        show(self._tables(), width)
 
     def __str__(self) -> str:
-        return plain_text([self._table()])
+        return plain_text(self._tables())
 
     __repr__ = __str__
 
-    def _table(self) -> Table:
+    def _tables(self) -> list[Table]:
+        found, layers = [self._leaves()], self.layers
+        if 1 < len(layers) < len(self.leaves):
+            rows = [Row((path, f"{norm:.3g}")) for path, norm in layers.items()]
+            title = f"norm of the gradient by layer, {self.norm:.3g} together"
+            found.append(Table(title, (), ("layer", "norm"), tuple(rows)))
+        return found
+
+    def _leaves(self) -> Table:
         wrong = [leaf for leaf in self.leaves if not leaf.ok]
         leaves = how_many(len(self.leaves), "leaf", "leaves")
         title = f"gradient of the loss {self.loss:.6g}: " + (
