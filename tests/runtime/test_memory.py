@@ -33,3 +33,14 @@ def test_large_blocks_come_from_the_heap():
 @glibc
 def test_the_switch_leaves_them_to_the_kernel():
     assert output_of(COUNT_LARGE_MAPS, COVECTOR_KEEP_MEMORY="0") == "False False"
+
+
+@glibc
+def test_to_ask_whether_memory_is_kept_does_not_make_it_so():
+    code = """
+from covector.runtime import client, memory
+before = memory.keeps_memory()
+client.cpu_device()
+print(before, memory.keeps_memory(), memory.heap().in_use > 0)
+"""
+    assert output_of(code) == "False True True"

@@ -115,9 +115,9 @@ class Recorder:
         return recorded
 
     def _telling(self, method: Any) -> Any:
-        def told(array: Any, *args: Any) -> Any:
+        def told(array: Any, *args: Any, **named: Any) -> Any:
             before = array._host is None, array._buffer is None
-            result = method(array, *args)
+            result = method(array, *args, **named)
             if (array._host is None, array._buffer is None) != before:
                 for watcher in self._watchers:
                     watcher.changed(array, self.record_of(array))

@@ -45,6 +45,11 @@ def keep_memory() -> bool:
     return all([mallopt(name, value) == 1 for name, value in settings])
 
 
+def keeps_memory() -> bool:
+    """Whether the policy was applied, and holds."""
+    return bool(keep_memory.cache_info().currsize) and keep_memory()
+
+
 class Heap(NamedTuple):
     """What glibc's allocator holds, in bytes: ``mallinfo2(3)``."""
 

@@ -8,7 +8,7 @@ from covector.analysis.memory.tables import Tabular, table
 from covector.analysis.terminal import Table
 from covector.core.sizes import show_bytes
 from covector.runtime import client
-from covector.runtime.memory import heap, keep_memory
+from covector.runtime.memory import heap, keeps_memory
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def statistics() -> Statistics:
             heap_in_use=None if found is None else found.in_use,
             heap_kept=None if found is None else found.kept,
             heap_mapped=None if found is None else found.mapped,
-            keeps=keep_memory(),
+            keeps=keeps_memory(),
         ),
     )
 
