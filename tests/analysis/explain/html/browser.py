@@ -142,24 +142,24 @@ class Page:
         return message
 
     def _note(self, message: dict[str, Any]) -> None:
-        method, said = message.get("method"), message.get("params", {})
+        method, about = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
-            self.complaints.append(str(said["exceptionDetails"]))
-        elif method == "Runtime.consoleAPICalled" and said["type"] in (
+            self.complaints.append(str(about["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and about["type"] in (
             "error",
             "warning",
         ):
-            self.complaints.append(str(said["args"]))
-        elif method == "Log.entryAdded" and said["entry"]["level"] == "error":
-            self.complaints.append(said["entry"]["text"])
+            self.complaints.append(str(about["args"]))
+        elif method == "Log.entryAdded" and about["entry"]["level"] == "error":
+            self.complaints.append(about["entry"]["text"])
         elif method == "Network.requestWillBeSent":
-            url = said["request"]["url"]
+            url = about["request"]["url"]
             if not url.startswith(("file:", "data:")):
                 self.complaints.append(f"a request to {url}")
 
 
 def _high(ends: tuple[int, int]) -> tuple[int, ...]:
-    """The same pipe with numbers above those that the browser's own get."""
+    """The same pipe with numbers above those that the browser needs."""
     moved = tuple([fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends])
     for end in ends:
         os.close(end)

@@ -78,8 +78,8 @@ def test_a_graph_of_groups_has_no_cycles(graphs):
 
 def test_no_two_nodes_cover_each_other(graphs):
     for graph in graphs[1]:
-        places = sorted((n["column"], n["y"], n["x"]) for n in graph["nodes"])
-        for (c, y, x), (next_c, next_y, next_x) in itertools.pairwise(places):
+        positions = sorted((n["column"], n["y"], n["x"]) for n in graph["nodes"])
+        for (c, y, x), (next_c, next_y, next_x) in itertools.pairwise(positions):
             assert (c, y) != (next_c, next_y) or next_x - x >= 176
 
 

@@ -80,12 +80,12 @@ def test_arrow_keys_go_along_edges_and_enter_opens_a_loop(small):
     small.press("ArrowDown")
     assert small.text("#flow .panel h3") == "scan"
     small.press("Enter")
-    assert "scan × 3 (model.py:4)" in small.text("#flow .way")
+    assert "scan × 3 (model.py:4)" in small.text("#flow .breadcrumb")
     small.press("Escape")
     assert small.text("#flow .panel h3") == "Inside scan × 3 (model.py:4)"
-    small.click("#flow .way button")
+    small.click("#flow .breadcrumb button")
     assert small.text("#flow .panel h3") == "The whole program"
-    assert small.run("document.querySelector('#flow .way').hidden")
+    assert small.run("document.querySelector('#flow .breadcrumb').hidden")
 
 
 def test_the_graph_is_pointed_at_dragged_and_opened_with_a_mouse(small):
@@ -112,7 +112,7 @@ def test_the_graph_is_pointed_at_dragged_and_opened_with_a_mouse(small):
     assert small.text("#flow .panel h3") == "scan"
     small.mouse("Pressed", middle, at + 60, 2)
     small.mouse("Released", middle, at + 60, 2)
-    assert "scan × 3" in small.text("#flow .way")
+    assert "scan × 3" in small.text("#flow .breadcrumb")
 
 
 def test_a_group_opens_and_folds_again(large):

@@ -25,7 +25,7 @@ SCRIPTS = (
     "layout",
     "pointers",
     "drawing",
-    "lights",
+    "emphasis",
     "camera",
     "nodes",
     "search",

@@ -63,7 +63,7 @@ function makeCamera(canvas, scene, changed) {
     );
   }
 
-  // The place in the graph of a place on the canvas.
+  // The position in the graph of a position on the canvas.
   function at(x, y) {
     return { x: (x - camera.x) / camera.scale, y: (y - camera.y) / camera.scale };
   }

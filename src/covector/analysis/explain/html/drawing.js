@@ -22,11 +22,11 @@ function themeColors() {
   );
 }
 
-// scene: {nodes, edges}; view: {x, y, scale}; lights: how nodes and edges are shown
-function paint(canvas, scene, view, lights) {
+// scene: {nodes, edges}; view: {x, y, scale}; emphasis: how nodes and edges are shown
+function paint(canvas, scene, view, emphasis) {
   const context = canvas.getContext("2d");
   const density = canvas.width / canvas.clientWidth;
-  const colors = lights.colors;
+  const colors = emphasis.colors;
   context.setTransform(density, 0, 0, density, 0, 0);
   context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
   context.translate(view.x, view.y);
@@ -40,22 +40,22 @@ function paint(canvas, scene, view, lights) {
   const strong = [];
   for (const edge of scene.edges) {
     if (!edgeInView(scene, edge, seen)) continue;
-    if (lights.edge(edge)) strong.push(edge);
+    if (emphasis.edge(edge)) strong.push(edge);
     else
       paintEdge(context, scene, edge, {
         color: colors.soft,
-        alpha: (lights.dim ? 0.2 : 1) * (edge.across ? 0.07 : edge.lane ? 0.25 : 0.5),
+        alpha: (emphasis.dim ? 0.2 : 1) * (edge.across ? 0.07 : edge.lane ? 0.25 : 0.5),
         width: 1,
       });
   }
-  for (const edge of strong) paintEdge(context, scene, edge, lights.edge(edge));
+  for (const edge of strong) paintEdge(context, scene, edge, emphasis.edge(edge));
   for (const node of scene.nodes) {
     const inside =
       node.x > seen.left - NODE.width &&
       node.x < seen.right + NODE.width &&
       node.y > seen.top - NODE.height &&
       node.y < seen.bottom + NODE.height;
-    if (inside) paintNode(context, node, view.scale, lights);
+    if (inside) paintNode(context, node, view.scale, emphasis);
   }
 }
 
@@ -111,9 +111,9 @@ function paintEdge(context, scene, edge, { color, alpha, width }) {
   context.globalAlpha = 1;
 }
 
-function paintNode(context, node, scale, lights) {
-  const { colors } = lights;
-  const state = lights.node(node);
+function paintNode(context, node, scale, emphasis) {
+  const { colors } = emphasis;
+  const state = emphasis.node(node);
   const left = node.x - NODE.width / 2;
   const top = node.y - NODE.height / 2;
   const round = node.kind === "input" || node.kind === "result" ? NODE.height / 2 : 8;
@@ -162,7 +162,7 @@ function paintStack(context, left, top, colors) {
 }
 
 function paintText(context, node, left, top, state, colors) {
-  const room = NODE.width - 20 - (state.mark ? 14 : 0);
+  const room = NODE.width - 20 - (state.symbol ? 14 : 0);
   context.textBaseline = "middle";
   context.fillStyle = colors.ink;
   context.font =
@@ -176,10 +176,10 @@ function paintText(context, node, left, top, state, colors) {
   context.font = "11px system-ui, sans-serif";
   node.shownNote ??= fitting(context, node.note, NODE.width - 20, false);
   context.fillText(node.shownNote, left + 10, top + 31, NODE.width - 20);
-  if (!state.mark) return;
+  if (!state.symbol) return;
   context.fillStyle = state.color;
   context.font = "600 12px system-ui, sans-serif";
-  context.fillText(state.mark, left + NODE.width - 20, top + 14);
+  context.fillText(state.symbol, left + NODE.width - 20, top + 14);
 }
 
 // Paths of arguments are shortened in their middle.

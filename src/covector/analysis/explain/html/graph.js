@@ -36,13 +36,16 @@ class GraphView {
       () => this.refresh(),
     );
     this.tip = make("div", { class: "tip", hidden: true });
-    this.way = make("nav", { class: "way", "aria-label": "Programs around this one" });
+    this.breadcrumb = make("nav", {
+      class: "breadcrumb",
+      "aria-label": "Programs around this one",
+    });
     this.panel = make("aside", { class: "panel", "aria-label": "Selected operation" });
     this.shown = make("output", { class: "soft" });
     const stage = make("div", { class: "stage" }, this.canvas, this.tip, this.zoomButtons());
     viewOf("flow").append(
       this.toolbar(),
-      this.way,
+      this.breadcrumb,
       make("div", { class: "split" }, stage, this.panel),
       make("p", { class: "note" }, HINT),
     );
@@ -81,15 +84,15 @@ class GraphView {
       groupsShown(tree, this.state.detail, this.state.toggled),
     );
     graph.nodes.forEach((node) => describe(this.program, node));
-    markPath(graph, criticalPath(this.program, this.state.frame));
+    setCriticalEdges(graph, criticalPath(this.program, this.state.frame));
     Object.assign(graph, layOut(graph.nodes, graph.edges));
     this.scene = graph;
     const cost = largest(this.scene.nodes, (node) => node.cost) || 1;
     for (const node of this.scene.nodes) node.share = node.cost / cost;
     const hidden = mostDetail(tree) - this.state.detail;
     this.shown.textContent = `${counted(this.scene.nodes.length, "node")}${hidden > 0 ? "" : ", all operations"}`;
-    this.showWay();
-    this.lightSlices();
+    this.showBreadcrumb();
+    this.emphasise();
     this.tellDetails();
     this.refresh();
   }
@@ -137,19 +140,19 @@ class GraphView {
     return id !== null && this.program.equations[id].inside.length ? id : null;
   }
 
-  showWay() {
+  showBreadcrumb() {
     const around =
       this.state.frame === null
         ? []
         : [...this.program.equations[this.state.frame].around, this.state.frame];
     const steps = [["program", null], ...around.map((id) => [nameOfFrame(this.program, id), id])];
-    this.way.replaceChildren(
+    this.breadcrumb.replaceChildren(
       ...steps.flatMap(([name, frame], k) => [
         k ? " › " : "",
         k === steps.length - 1 ? make("b", {}, name) : button(name, () => this.enter(frame)),
       ]),
     );
-    this.way.hidden = steps.length === 1;
+    this.breadcrumb.hidden = steps.length === 1;
   }
 
   // The node of what is selected, in the program in which it is.
@@ -193,12 +196,12 @@ class GraphView {
   }
 
   nodeAt(x, y) {
-    const place = this.camera.at(x, y);
+    const position = this.camera.at(x, y);
     return (
       this.scene.nodes.find(
         (node) =>
-          Math.abs(node.x - place.x) <= NODE.width / 2 &&
-          Math.abs(node.y - place.y) <= NODE.height / 2,
+          Math.abs(node.x - position.x) <= NODE.width / 2 &&
+          Math.abs(node.y - position.y) <= NODE.height / 2,
       ) ?? null
     );
   }
@@ -218,15 +221,20 @@ class GraphView {
       if (this.canvas.width !== width) this.canvas.width = width;
       if (this.canvas.height !== height) this.canvas.height = height;
       if (width && height)
-        paint(this.canvas, this.scene, this.camera, lightsOf(this.scene, this.colors, this.state));
+        paint(
+          this.canvas,
+          this.scene,
+          this.camera,
+          emphasisOf(this.scene, this.colors, this.state),
+        );
     });
   }
 
-  lightSlices() {
+  emphasise() {
     const chosen = selection.current;
     this.state.slices =
       chosen === null ? null : slicesOf(this.program, chosen.equations, chosen.values);
-    markNodes(this.scene.nodes, chosen, this.state.slices);
+    setRoles(this.scene.nodes, chosen, this.state.slices);
   }
 
   // -- what one does ---------------------------------------------------------------------
@@ -291,7 +299,7 @@ class GraphView {
     this.canvas.addEventListener("keydown", (event) => this.press(event));
     selection.watch((chosen, from) => {
       if (chosen !== null && from !== "graph") this.camera.centre(this.reach(chosen));
-      this.lightSlices();
+      this.emphasise();
       this.tellDetails();
       this.refresh();
     });

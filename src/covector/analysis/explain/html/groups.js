@@ -12,15 +12,15 @@ function operationsIn(program, frame) {
 // From the outermost scope to the line: what an operation belongs to.
 function groupKeys(program, id) {
   const line = program.lines[program.equations[id].line];
-  const place = `${line.file}:${line.home}`;
+  const where = `${line.file}:${line.enclosing}`;
   return [
     ...scopePaths(line.scope).map((path) => ({
       kind: "scope",
       name: `scope ${path}`,
       label: scopeName(path),
     })),
-    { kind: "function", name: `function ${place}`, label: line.home },
-    { kind: "line", name: `line ${place}:${line.line}`, label: lineName(line) },
+    { kind: "function", name: `function ${where}`, label: line.enclosing },
+    { kind: "line", name: `line ${where}:${line.line}`, label: lineName(line) },
   ];
 }
 

@@ -1,7 +1,7 @@
 // A layered layout of a graph without cycles: nodes get ``layer``, ``x`` and ``y`` (of
 // their middle), edges the points that they pass, or a lane beside the graph.
 //
-// Layers by longest path; an order in each layer by barycentres; and then the places
+// Layers by longest path; an order in each layer by barycentres; and then the positions
 // that are nearest to those of the neighbours, in that order (least squares). Many layers
 // are divided into columns.
 
@@ -155,9 +155,9 @@ function orderLayers(layers, downwards) {
   for (const layer of visited) {
     for (const cell of layer) {
       const near = downwards ? cell.above : cell.below;
-      cell.wish = near.length ? mean(near, (other) => other.rank) : cell.rank;
+      cell.desired = near.length ? mean(near, (other) => other.rank) : cell.rank;
     }
-    layer.sort((a, b) => a.wish - b.wish || a.rank - b.rank);
+    layer.sort((a, b) => a.desired - b.desired || a.rank - b.rank);
     number(layer);
   }
 }
@@ -167,7 +167,7 @@ function placeLayers(layers, downwards) {
   for (const layer of visited) {
     for (const cell of layer) {
       const near = downwards ? cell.above : cell.below;
-      cell.wish = near.length ? mean(near, (other) => other.x) : cell.x;
+      cell.desired = near.length ? mean(near, (other) => other.x) : cell.x;
     }
     fit(layer);
   }
@@ -183,16 +183,16 @@ function mean(cells, value) {
   return cells.reduce((sum, cell) => sum + cell.weight * value(cell), 0) / weight;
 }
 
-// Places that are nearest to the wishes, where neighbours keep their order and distance:
-// with the distances taken off, a regression by values that never fall. Neighbours whose
-// wishes fall are joined in a block, which stands at the mean of its wishes, by weight.
+// The positions nearest to the desired ones in which neighbours keep their order and
+// distance. With the distances subtracted it is an isotonic regression: neighbours whose
+// desired positions decrease are joined in a block, at the weighted mean of them.
 function fit(layer) {
   const blocks = [];
   let offset = 0;
   for (const [k, cell] of layer.entries()) {
     if (k) offset += (layer[k - 1].width + cell.width) / 2;
     cell.offset = offset;
-    let block = { sum: cell.weight * (cell.wish - offset), weight: cell.weight, cells: [cell] };
+    let block = { sum: cell.weight * (cell.desired - offset), weight: cell.weight, cells: [cell] };
     while (blocks.length && top(blocks).sum / top(blocks).weight >= block.sum / block.weight) {
       const before = blocks.pop();
       for (const member of block.cells) before.cells.push(member);

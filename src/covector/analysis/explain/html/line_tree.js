@@ -4,7 +4,10 @@
 // and those of one source line in several scopes together.
 function lineTree(program) {
   const below = (ids, key) => {
-    const functions = grouped(ids, (id) => `${program.lines[id].file}:${program.lines[id].home}`);
+    const functions = grouped(
+      ids,
+      (id) => `${program.lines[id].file}:${program.lines[id].enclosing}`,
+    );
     if (functions.length === 1) return sources(functions[0][1], key);
     return functions.map(([name, members]) =>
       folder("function", `${key}/${name}`, members, sources(members, `${key}/${name}`)),

@@ -277,7 +277,7 @@ class LinesView {
 
   rowTitle(node, line) {
     if (node.kind === "function") {
-      return [make("b", {}, line.home), make("span", { class: "soft" }, fileName(line.file))];
+      return [make("b", {}, line.enclosing), make("span", { class: "soft" }, fileName(line.file))];
     }
     const badges = [kindText(this.program, line), ...this.gainBadges(node)].filter(Boolean);
     const scoped = node.scoped && !this.state.flat && !this.state.text;

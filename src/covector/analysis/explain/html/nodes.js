@@ -44,7 +44,7 @@ function criticalPath(program, frame) {
 }
 
 // Sets on each edge whether the critical path goes along it.
-function markPath({ nodes, edges }, path) {
+function setCriticalEdges({ nodes, edges }, path) {
   const at = new Map(nodes.flatMap((node, k) => node.equations.map((id) => [id, k])));
   const steps = new Set(path.slice(1).map((id, k) => `${at.get(path[k])} ${at.get(id)}`));
   for (const edge of edges) edge.critical = steps.has(`${edge.from} ${edge.to}`);

@@ -38,7 +38,7 @@ function readProgram(data, sources) {
   program.lines.forEach((line, id) => {
     line.id = id;
     line.inside = [];
-    line.home = homeOf(line);
+    line.enclosing = enclosingOf(line);
   });
   for (const line of program.lines) {
     if (line.parent !== null) program.lines[line.parent].inside.push(line.id);
@@ -51,7 +51,7 @@ function lineName(line) {
 }
 
 // The function of a line; of a comprehension, the one that it is written in.
-function homeOf(line) {
+function enclosingOf(line) {
   return line.function.replace(/\.<(listcomp|setcomp|dictcomp|genexpr)>/g, "") || "without a line";
 }
 

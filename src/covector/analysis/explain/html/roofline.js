@@ -32,10 +32,14 @@ function rooflineView(program) {
   const points = kernels.map(pointOf).filter((point) => point.intensity > 0 && point.speed > 0);
   if (!points.length) return;
   const stage = make("div", { class: "stage" });
-  const told = make("p", { class: "told", role: "status" }, "Point at a kernel to read about it.");
+  const description = make(
+    "p",
+    { class: "description", role: "status" },
+    "Point at a kernel to read about it.",
+  );
   holder.append(
     stage,
-    told,
+    description,
     make(
       "p",
       { class: "note" },
@@ -48,7 +52,7 @@ function rooflineView(program) {
     stage,
     () => ROOFLINE_HEIGHT,
     label,
-    (svg, width) => paintRoofline(svg, width, program, points, told),
+    (svg, width) => paintRoofline(svg, width, program, points, description),
   );
 }
 
@@ -87,12 +91,13 @@ function pointOf(entry) {
   };
 }
 
-function paintRoofline(svg, width, program, points, told) {
+function paintRoofline(svg, width, program, points, description) {
   const { machine } = program;
   const rates = roofs(machine);
   const best = rates[0]?.[1] ?? 1;
   const knee = best / machine.bytes_per_s;
-  const xs = range([...points.map((p) => p.intensity), knee], 3);
+  const knees = bandwidths(machine).map(({ rate }) => best / rate);
+  const xs = range([...points.map((p) => p.intensity), ...knees], 3);
   const ys = range([...points.map((p) => p.speed), best], 2);
   const x = logarithmic(xs, [MARGIN.left, width - MARGIN.right]);
   const y = logarithmic(ys, [ROOFLINE_HEIGHT - MARGIN.bottom, MARGIN.top]);
@@ -150,16 +155,16 @@ function paintRoofline(svg, width, program, points, told) {
   const sorted = [...points].sort((a, b) => b.took - a.took);
   svg.append(
     ...sorted.map((point, k) => {
-      const mark = kernelMark(
+      const symbol = kernelSymbol(
         program,
         point,
         x,
         y,
         3.5 + 8 * Math.sqrt(point.took / longest),
-        told,
+        description,
       );
-      if (k < REACHED_BY_KEY) mark.setAttribute("tabindex", "0");
-      return mark;
+      if (k < REACHED_BY_KEY) symbol.setAttribute("tabindex", "0");
+      return symbol;
     }),
   );
 }
@@ -179,7 +184,7 @@ function range(values, spare) {
   return [Math.min(...values) / spare, Math.max(...values) * spare];
 }
 
-function kernelMark(program, point, x, y, size, told) {
+function kernelSymbol(program, point, x, y, size, description) {
   const [cx, cy] = [x(point.intensity), y(point.speed)];
   const { kernel } = point;
   const time = `${seconds(point.took)} ${point.measured ? "measured" : "at least"}`;
@@ -188,7 +193,7 @@ function kernelMark(program, point, x, y, size, told) {
     `${kernel.name}: ${ratio(point.intensity)} FLOP per byte, ${time}, bound by ${bound}.`,
     operationsText(kernel.operations),
   ].join(" ");
-  const tell = () => told.replaceChildren(text, " ", lineButtons(program, kernel.lines));
+  const tell = () => description.replaceChildren(text, " ", lineButtons(program, kernel.lines));
   const half = 1.2 * size;
   const diamond = `M${cx} ${cy - half}l${half} ${half}l${-half} ${half}l${-half} ${-half}z`;
   const shape =

@@ -1,7 +1,7 @@
 // What is emphasised in the graph: the selection, its slices, the critical path.
 
 // Sets on each node whether it is chosen, needed (up), or needs what is chosen (down).
-function markNodes(nodes, chosen, slices) {
+function setRoles(nodes, chosen, slices) {
   const has = (ids, set) => ids.some((id) => set.has(id));
   const equations = new Set(chosen?.equations);
   const values = new Set(chosen?.values);
@@ -20,15 +20,15 @@ function markNodes(nodes, chosen, slices) {
 }
 
 // How nodes and edges are drawn; edges that are not emphasised have null.
-function lightsOf(scene, colors, { critical, hovered, slices }) {
+function emphasisOf(scene, colors, { critical, hovered, slices }) {
   const dim = slices !== null || critical;
   const isCritical = (n) => critical && n.critical;
   const node = (n) => {
     const shown = n === hovered ? { color: colors.ink, width: 1.5 } : { width: 1 };
     if (n.chosen) return { ...shown, chosen: true, color: colors.accent, width: 3 };
-    if (isCritical(n)) return { ...shown, color: colors.ink, width: 3, mark: "●" };
-    if (n.up) return { ...shown, color: colors.accent, width: 2, mark: "▲" };
-    if (n.down) return { ...shown, color: colors.other, width: 2, mark: "▼" };
+    if (isCritical(n)) return { ...shown, color: colors.ink, width: 3, symbol: "●" };
+    if (n.up) return { ...shown, color: colors.accent, width: 2, symbol: "▲" };
+    if (n.down) return { ...shown, color: colors.other, width: 2, symbol: "▼" };
     return { ...shown, dim };
   };
   const edge = ({ from, to, across, critical: isOnPath }) => {
