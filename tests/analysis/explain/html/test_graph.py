@@ -143,3 +143,11 @@ def test_slices_in_the_page_are_those_of_dependence():
     wanted = [dependence(program, outputs=[k]).equations for k in range(3)]
     wanted += [dependence(program, inputs=[k]).equations for k in range(3)]
     assert [tuple(part) for part in found] == wanted
+
+
+def test_what_a_loop_costs_is_what_its_operations_cost():
+    data = programs.small()
+    totals = ask(data, "program.equations.map(e => e.total.flops)")
+    inside = [e["flops"] for e in data["equations"][2:4]]
+    assert totals[1] == sum(inside) > 0
+    assert totals[2:4] == inside

@@ -41,7 +41,7 @@ function overview(program, frame) {
       ["levels", count(levels.length)],
       ["width (most at one level)", count(largest(levels, (n) => n))],
       ["critical path", counted(path.length, "operation")],
-      ["its FLOPs", flops(path.reduce((sum, id) => sum + program.equations[id].flops, 0))],
+      ["its FLOPs", frame === null ? flops(program.graph.critical_path_flops) : null],
     ]),
     levels.length > 1 ? levelPicture(levels) : null,
     make(
@@ -105,8 +105,8 @@ function ofEquation(program, id) {
     sourceText(program, e.line),
     facts([
       ["result", typeOf(program, e)],
-      ["FLOPs", flops(e.flops)],
-      ["bytes", bytes(e.bytes)],
+      ["FLOPs", flops(e.total.flops)],
+      ["bytes", bytes(e.total.bytes)],
       ["runs", e.times > 1 ? `${count(e.times)} times` : null],
       ["level", count(e.level)],
       ["critical path", e.critical ? "yes" : "no"],
@@ -119,7 +119,10 @@ function ofEquation(program, id) {
 
 function ofGroup(program, chosen) {
   const equations = chosen.equations.map((id) => program.equations[id]);
-  const sum = (key) => equations.reduce((all, e) => all + (e[key] ?? 0), 0);
+  // Those that others of them carry are a part of those.
+  const ids = new Set(chosen.equations);
+  const outer = equations.filter((e) => !e.around.some((id) => ids.has(id)));
+  const sum = (key) => outer.reduce((all, e) => all + e.total[key], 0);
   const lines = [...new Set(equations.map((e) => e.line))];
   return [
     make("h3", {}, chosen.title),

@@ -10,7 +10,7 @@ function nameOfFrame(program, id) {
 // The title of a node, what is below it, and what it costs.
 function describe(program, node) {
   const equations = node.equations.map((id) => program.equations[id]);
-  const cost = equations.reduce((sum, e) => sum + e.estimated_share, 0);
+  const cost = equations.reduce((sum, e) => sum + e.total.share, 0);
   node.cost = cost;
   node.critical = equations.some((e) => e.critical);
   if (node.kind === "operation") {

@@ -28,6 +28,7 @@ function readProgram(data, sources) {
   for (const equation of program.equations) {
     if (equation.parent !== null) program.equations[equation.parent].inside.push(equation.id);
   }
+  addTotals(program);
   program.values.forEach((value, id) => {
     value.id = id;
     value.tiedTo = [];
@@ -44,6 +45,19 @@ function readProgram(data, sources) {
     if (line.parent !== null) program.lines[line.parent].inside.push(line.id);
   }
   return program;
+}
+
+// What an operation costs together with those that it carries, which stand after it.
+function addTotals(program) {
+  for (const equation of program.equations) {
+    const { flops, bytes, estimated_share: share } = equation;
+    equation.total = { flops, bytes, share };
+  }
+  for (const { parent, total } of [...program.equations].reverse()) {
+    if (parent === null) continue;
+    const around = program.equations[parent].total;
+    for (const key of Object.keys(total)) around[key] += total[key];
+  }
 }
 
 function lineName(line) {
