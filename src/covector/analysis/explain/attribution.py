@@ -13,7 +13,7 @@ from covector.analysis.compiled.hlo import Origin
 from covector.analysis.explain.data import ProgramEquation, ProgramLine
 from covector.analysis.explain.tables import BACKWARD
 
-#: seconds of an operation that takes none, so that it has a part of what is left over
+#: seconds of an operation that takes none, so that it can have a part of a kernel
 _LEAST = 1e-12
 
 
@@ -56,7 +56,7 @@ class Attribution:
         parts: Sequence[Mapping[Origin, float]],
         weights: Sequence[float],
     ) -> None:
-        self.weights = weights
+        self.weights = [weight or _LEAST for weight in weights]
         places = list(map(_place_of, lines))
         #: equations by key, and keys and lines by place
         self.equations: dict[Key, list[int]] = {}
@@ -71,7 +71,7 @@ class Attribution:
             self.equations.setdefault(key, []).append(i)
         #: the weight of each key
         self.of_key = {
-            key: sum([weights[i] for i in members]) or len(members) * _LEAST
+            key: sum([self.weights[i] for i in members])
             for key, members in self.equations.items()
         }
         #: for each kernel the part of its work that each key has
@@ -136,6 +136,6 @@ class Attribution:
         shares = [0.0] * len(self.weights)
         for key, members in self.equations.items():
             for i in members if total else ():
-                own = self.weights[i] or _LEAST
-                shares[i] = taken[key] / total * own / self.of_key[key]
+                part = self.weights[i] / self.of_key[key]
+                shares[i] = taken[key] / total * part
         return shares
