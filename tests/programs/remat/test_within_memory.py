@@ -79,9 +79,7 @@ def test_checkpoint_takes_a_budget_and_composes_with_other_transformations():
     assert_near(found, wanted)
 
 
-@pytest.mark.parametrize(
-    ("segment", "count", "reverse"), [(1, 5, False), (4, 3, True), (3, 2, True)]
-)
+@pytest.mark.parametrize(("segment", "count", "reverse"), [(1, 5, False), (3, 2, True)])
 def test_a_scan_in_segments_is_the_scan(segment, count, reverse):
     def f(w, xs):
         return lax.scan(

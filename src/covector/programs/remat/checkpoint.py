@@ -54,23 +54,10 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 
-@operation
-class Checkpoint(Inlined):
-    """Run ``jaxpr``; keep for its derivative only what ``policy`` says."""
-
-    name = "checkpoint"
+class Recomputed(Inlined):
+    """Run ``jaxpr``; its derivative computes again what it does not keep."""
 
     jaxpr: Jaxpr
-    policy: Policy
-    prevent_cse: bool = True
-
-    def __repr__(self) -> str:
-        return f"Checkpoint({self.jaxpr.name})"
-
-    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
-        settings = tuple(active), self.policy, self.prevent_cse
-        split = self.jaxpr.memo(linearize_checkpoint, *settings)
-        return split.at(primals, lambda op, args: op(*args))
 
     def batch_named(
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
@@ -91,6 +78,25 @@ class Checkpoint(Inlined):
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.call(self.jaxpr, operands)
+
+
+@operation
+class Checkpoint(Recomputed):
+    """Run ``jaxpr``; keep for its derivative only what ``policy`` says."""
+
+    name = "checkpoint"
+
+    jaxpr: Jaxpr
+    policy: Policy
+    prevent_cse: bool = True
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.jaxpr.name})"
+
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
+        settings = tuple(active), self.policy, self.prevent_cse
+        split = self.jaxpr.memo(linearize_checkpoint, *settings)
+        return split.at(primals, lambda op, args: op(*args))
 
 
 def linearize_checkpoint(

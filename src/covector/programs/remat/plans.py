@@ -15,31 +15,23 @@ limit on that, by dynamic programming over the blocks (decision 25).
 """
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
-from covector.core.masks import Mask, select
+from covector.core.masks import Mask
 from covector.programs.control_flow.scan import Scan
-from covector.programs.higher_order.call import Call
-from covector.programs.higher_order.regions import Kind
+from covector.programs.remat.blocks import BYTE, CutProgram, total_bytes
 from covector.programs.remat.checkpoint import Checkpoint
 from covector.programs.remat.policies import checkpoint_policies
 from covector.programs.remat.scan_segments import in_segments, segmentations
-from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 
-#: blocks that a program is cut into; planning takes the square of it
-MOST_BLOCKS = 48
 #: partial plans that are compared at each cut
 MOST_PARTIAL = 48
-#: what an operation costs, in FLOPs: reading or writing a byte, a transcendental
-BYTE, TRANSCENDENTAL = 4, 10
 #: what beginning a segment of a loop costs, in FLOPs
 SEGMENT = 50_000
-#: FLOPs for each element up to which the compiler computes a value where it is read
-CHEAP = 2
 
 
 class Way(NamedTuple):
@@ -79,55 +71,12 @@ class Partial(NamedTuple):
         return found[::-1]
 
 
-class Block(NamedTuple):
-    """Neighbouring equations, and the residuals of their derivative."""
-
-    equations: tuple[Equation, ...]
-    #: variables of the program that the derivative reads, without its inputs
-    reads: frozenset[Var]
-    #: bytes of the other residuals
-    inside: int
-    cost: float
-
-    @property
-    def residual_bytes(self) -> int:
-        return self.inside + _bytes(self.reads)
-
-
 class Draft:
     """A program, cut into blocks, for which plans are made."""
 
     def __init__(self, jaxpr: Jaxpr, active: Mask) -> None:
-        self.jaxpr = jaxpr
-        self._last_use = _last_uses(jaxpr)
-        self._made = {v: i for i, e in enumerate(jaxpr.equations) for v in e.outputs}
-        self.cuts = _cuts(jaxpr, self._last_use)
-        self.blocks = self._measured(active)
-
-    def _measured(self, active: Mask) -> list[Block]:
-        moving = set(select(self.jaxpr.inputs, active))
-        blocks = []
-        for start, stop in zip(self.cuts[:-1], self.cuts[1:], strict=True):
-            program = self._program(start, stop)
-            mask = tuple([v in moving for v in program.inputs])
-            split = program.memo(linearize_jaxpr, mask)
-            moving.update(select(program.outputs, split.nonzero))
-            reads, inside = _kept_values(program, split)
-            reads &= self._made.keys()
-            equations = self.jaxpr.equations[start:stop]
-            blocks.append(Block(equations, frozenset(reads), inside, cost(equations)))
-        return blocks
-
-    def _program(self, start: int, stop: int) -> Jaxpr:
-        """The equations from ``start`` to before ``stop`` as a program."""
-        equations = self.jaxpr.equations[start:stop]
-        made = {v for e in equations for v in e.outputs}
-        read = [a for e in equations for a in e.inputs if type(a) is Var]
-        inputs = [v for v in dict.fromkeys(read) if v not in made]
-        outputs = [
-            v for e in equations for v in e.outputs if self._last_use.get(v, -1) >= stop
-        ]
-        return Jaxpr(inputs, equations, outputs, f"{self.jaxpr.name}_{start}")
+        self._cut = CutProgram(jaxpr, active)
+        self.blocks = self._cut.blocks
 
     # -- ways --------------------------------------------------------------------------
 
@@ -139,26 +88,26 @@ class Draft:
         return [self._ways_from(a) for a in range(len(self.blocks))]
 
     def _ways_from(self, a: int) -> list[tuple[int, Way]]:
-        block, start = self.blocks[a], self.cuts[a]
+        block, start = self.blocks[a], self._cut.cuts[a]
         before = self._reads_before[a]
-        plain = block.inside + _bytes(block.reads - before)
+        plain = block.inside + total_bytes(block.reads - before)
         # Of what was computed again nothing is kept but what is read from here on.
-        crossing = [v for v in self._reads_from[a] if self._made[v] < start]
-        kept = plain + _bytes(crossing), plain
+        crossing = [v for v in self._reads_from[a] if self._cut.made_at[v] < start]
+        kept = plain + total_bytes(crossing), plain
         written = functools.partial(list, block.equations)
         ways = [(a + 1, Way(kept, 0, 0.0, True, written))]
         entering: set[Var] = set()
         reads: set[Var] = set()
         inside, spent = 0, 0.0
         for b in range(a, len(self.blocks)):
-            block, stop = self.blocks[b], self.cuts[b + 1]
+            block, stop = self.blocks[b], self._cut.cuts[b + 1]
             read = {v for e in block.equations for v in e.inputs if type(v) is Var}
-            entering |= {v for v in read if self._made.get(v, start) < start}
+            entering |= {v for v in read if self._cut.made_at.get(v, start) < start}
             reads |= block.reads
             inside += block.inside
             spent += block.cost
-            live = inside + _bytes(reads - entering)
-            kept = _bytes(entering), _bytes(entering - before)
+            live = inside + total_bytes(reads - entering)
+            kept = total_bytes(entering), total_bytes(entering - before)
             make = functools.partial(self._checkpoint, start, stop)
             ways.append((b + 1, Way(kept, live, spent, False, make)))
             if b == a and live and len(block.equations) == 1:
@@ -179,7 +128,7 @@ class Draft:
         return list(accumulate(reads, frozenset.union))[::-1]
 
     def _checkpoint(self, start: int, stop: int) -> list[Equation]:
-        program = self._program(start, stop)
+        program = self._cut.between(start, stop)
         op = program.memo(Checkpoint, checkpoint_policies.nothing_saveable, True)
         lines = [e.line for e in program.equations if e.line is not None]
         line = next(iter(lines), None)
@@ -205,7 +154,7 @@ class Draft:
 
     def _is_feasible(self, limit: int) -> bool:
         never = limit + 1
-        kept = [[never, never] for _ in self.cuts]
+        kept = [[never, never] for _ in self._cut.cuts]
         kept[0] = [never, 0]
         for a, ways in enumerate(self._ways):
             for b, way in ways:
@@ -216,7 +165,7 @@ class Draft:
 
     def plan(self, limit: int) -> Partial:
         """The plan within ``limit`` bytes that computes least again."""
-        partial: list[list[Partial]] = [[] for _ in self.cuts]
+        partial: list[list[Partial]] = [[] for _ in self._cut.cuts]
         partial[0] = [Partial(0, 0.0, None, None)]
         for a, ways in enumerate(self._ways):
             plain = [p for p in partial[a] if p.is_plain]
@@ -231,7 +180,7 @@ class Draft:
 
     def program(self, plan: Partial) -> Jaxpr:
         """The program with the segments of a plan as checkpoints."""
-        jaxpr = self.jaxpr
+        jaxpr = self._cut.jaxpr
         equations = [e for way in plan.ways() for e in way.equations()]
         return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name)
 
@@ -246,56 +195,6 @@ def _best(partial: list[Partial]) -> list[Partial]:
         return found
     last = len(found) - 1
     return [found[k * last // (MOST_PARTIAL - 1)] for k in range(MOST_PARTIAL)]
-
-
-def _kept_values(
-    program: Jaxpr, split: LinearizedProgram[Jaxpr]
-) -> tuple[set[Var], int]:
-    """What the derivative of a block keeps: its inputs and outputs, and the bytes of
-    other values.
-
-    A residual that is cheap to compute from other values stands for these, as the
-    compiler computes it where it is read.
-    """
-    primal = split.primal
-    makers = {v: e for e in primal.equations for v in e.outputs}
-    kept: set[Var] = set()
-    for source in split.residual_sources:
-        v = primal.inputs[source] if source >= 0 else primal.outputs[~source]
-        sources = _sources(v, makers)
-        kept |= sources if _bytes(sources) <= 2 * v.type.nbytes else {v}
-    names: dict[Var, Var] = dict(zip(primal.inputs, program.inputs, strict=True))
-    names |= dict(zip(primal.outputs, program.outputs, strict=False))
-    reads = {names[v] for v in kept if v in names}
-    return reads, _bytes([v for v in kept if v not in names])
-
-
-def _sources(v: Var, makers: dict[Var, Equation]) -> set[Var]:
-    """The values from which a value is cheap to compute."""
-    found: set[Var] = set()
-    reached, seen = [v], set[Var]()
-    while reached:
-        v = reached.pop()
-        if v in seen:
-            continue
-        seen.add(v)
-        e = makers.get(v)
-        if e is not None and _is_cheap(e):
-            reached += [a for a in e.inputs if type(a) is Var]
-        else:
-            found.add(v)
-    return found
-
-
-def _is_cheap(e: Equation) -> bool:
-    """Whether few operations on single elements make the results."""
-    if e.op.regions or e.op.work is None:
-        return False
-    types, outs = tuple([a.type for a in e.inputs]), tuple([v.type for v in e.outputs])
-    work = e.op.work(types, outs)
-    if work is None or work.transcendentals or work.program is not None:
-        return False
-    return work.flops <= CHEAP * sum([t.size for t in outs])
 
 
 def _loop_ways(
@@ -314,99 +213,3 @@ def _loop_ways(
         make = functools.partial(in_segments, e, s.segment, s.count)
         found.append(Way(kept, s.live, again, False, make))
     return found
-
-
-# -- cuts ------------------------------------------------------------------------------
-
-
-def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
-    """Where each variable is read last: the number of the equation, or one behind."""
-    found = {
-        a: i for i, e in enumerate(jaxpr.equations) for a in e.inputs if type(a) is Var
-    }
-    end = len(jaxpr.equations)
-    return found | {a: end for a in jaxpr.outputs if type(a) is Var}
-
-
-def _cuts(jaxpr: Jaxpr, last_use: dict[Var, int]) -> list[int]:
-    """Numbers of equations between which blocks are, from 0 to behind the last.
-
-    They are where fewest bytes cross, each among its neighbours. A loop is a block.
-    """
-    count = len(jaxpr.equations)
-    if count <= MOST_BLOCKS:
-        return list(range(count + 1))
-    change, mass = [0] * (count + 2), [0]
-    cuts = {0, count}
-    for i, e in enumerate(jaxpr.equations):
-        for v in e.outputs:
-            change[i + 1] += v.type.nbytes
-            change[max(i, last_use.get(v, i)) + 1] -= v.type.nbytes
-        mass.append(mass[-1] + sum([v.type.nbytes for v in e.outputs]))
-        if isinstance(e.op, Scan):
-            cuts |= {i, i + 1}
-    crossing, best = 0, dict[int, tuple[int, int]]()
-    for i in range(count + 1):
-        crossing += change[i]
-        window = mass[i] * MOST_BLOCKS // max(1, mass[-1])
-        best[window] = min(best.get(window, (crossing, i)), (crossing, i))
-    return sorted(cuts | {i for _, i in best.values()})
-
-
-def without_calls(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with the calls of jitted functions written out (memoise on it)."""
-    equations: list[Equation] = []
-
-    def write(program: Jaxpr, values: Sequence[object]) -> list[object]:
-        env: dict[object, object] = dict(zip(program.inputs, values, strict=True))
-        for e in program.equations:
-            inputs = [env[a] if type(a) is Var else a for a in e.inputs]
-            if type(e.op) is Call and not e.op.separate:
-                outs = write(e.op.jaxpr, inputs)
-            else:
-                outs = [Var(v.type) for v in e.outputs]
-                equations.append(Equation(e.op, inputs, outs, e.line))
-            env.update(zip(e.outputs, outs, strict=True))
-        return [env[a] if type(a) is Var else a for a in program.outputs]
-
-    outputs = write(jaxpr, jaxpr.inputs)
-    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
-
-
-# -- costs -----------------------------------------------------------------------------
-
-
-def cost(equations: Iterable[Equation]) -> float:
-    """What equations cost, in FLOPs and what takes as long; a loop of unknown length as
-    one step of it.
-    """
-    return sum([_cost_of(e) for e in equations])
-
-
-def _cost_of(e: Equation) -> float:
-    inside = [
-        _program_cost(region.jaxpr) * (e.op.length if isinstance(e.op, Scan) else 1)
-        for region in e.op.regions
-        if region.kind is not Kind.RULE
-    ]
-    if inside:
-        return sum(inside)
-    types = tuple([a.type for a in e.inputs])
-    outs = tuple([v.type for v in e.outputs])
-    work = None if e.op.work is None else e.op.work(types, outs)
-    moved = BYTE * sum([t.nbytes for t in outs])
-    if work is None:
-        return moved
-    return work.flops + TRANSCENDENTAL * work.transcendentals + moved
-
-
-def _program_cost(jaxpr: Jaxpr) -> float:
-    return jaxpr.memo(_cost_of_program)
-
-
-def _cost_of_program(jaxpr: Jaxpr) -> float:
-    return cost(jaxpr.equations)
-
-
-def _bytes(variables: Iterable[Var]) -> int:
-    return sum([v.type.nbytes for v in variables])

@@ -8,25 +8,22 @@ as well, and the limit of the estimate moved until the compiled program fits.
 
 from collections.abc import Sequence
 
-from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.annotations import Value
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask
-from covector.core.primitive import Linearized, Primitive, operation
-from covector.core.types import ArrayType
-from covector.lowering.hlo import HloResults, HloValue
-from covector.lowering.module import Lowering
-from covector.programs.higher_order.call import Inlined, call
-from covector.programs.higher_order.partition import Partition, Policy, of_call
+from covector.core.primitive import Linearized, operation
+from covector.programs.higher_order.call import call
+from covector.programs.remat.blocks import without_calls
+from covector.programs.remat.checkpoint import Recomputed
 from covector.programs.remat.compiled_memory import (
     check_alone,
     memory_of,
     over_budget,
     value_and_pullback,
 )
-from covector.programs.remat.plans import Draft, Partial, without_calls
+from covector.programs.remat.plans import Draft, Partial
 from covector.programs.remat.residuals import largest_residual
 from covector.runtime.executable import MemoryUse
-from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_jaxpr
 
 #: plans that are compiled, besides the smallest one
@@ -36,7 +33,7 @@ ENOUGH = 0.9
 
 
 @operation
-class WithinMemory(Inlined):
+class WithinMemory(Recomputed):
     """Run ``jaxpr``; for its derivative, keep what ``limit`` bytes allow."""
 
     name = "checkpoint_within_memory"
@@ -53,26 +50,6 @@ class WithinMemory(Inlined):
         program = self.jaxpr.memo(planned, mask, self.limit, self.who)
         split = program.memo(linearize_jaxpr, mask, "_jvp")
         return split.at(primals, lambda part, args: call(part)(*args))
-
-    def batch_named(
-        self, axis: AxisName, size: int, args: Values, dims: BatchDims
-    ) -> Batched:
-        program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims), None, axis)
-        return self.replace(jaxpr=program)(*args), out_dims
-
-    def rebuild(
-        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
-    ) -> Primitive:
-        return self.replace(jaxpr=programs[0])
-
-    def partition(
-        self, types: Sequence[ArrayType], later: Mask, policy: Policy
-    ) -> Partition:
-        """One that is not differentiated here is a call like any other."""
-        return of_call(self.jaxpr, later, policy, call)
-
-    def lower(self, ctx: Lowering, *operands: HloValue) -> HloResults:
-        return ctx.call(self.jaxpr, operands)
 
 
 def planned(jaxpr: Jaxpr, active: Mask, limit: int, who: str) -> Jaxpr:
