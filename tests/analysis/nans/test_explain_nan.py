@@ -119,7 +119,7 @@ def power(x):
     X * np.float32(1.001),
     operation="acos",
     reason="outside of [-1, 1]",
-    suggestion="return cnp.arccos(covector.numpy.clip(x, -1, 1))",
+    suggestion="return cnp.arccos(cnp.clip(x, -1, 1))",
 )
 def angle(x):
     return cnp.arccos(x)  # angle
@@ -233,6 +233,13 @@ def rule_of_user(x):
 def checkpointed(x):
     y = cnp.sqrt(x)  # checkpointed
     return cnp.where(x > 0, y, 0.0)
+
+
+@planted(X * 0, operation="div", reason="the slope of sqrt is infinite", backward=True)
+@grad_of
+def where_that_takes_it(x):
+    r = cnp.sqrt(x)  # where_that_takes_it
+    return cnp.where(x >= 0, r, 0.0) * 0
 
 
 # -- in loops and branches -------------------------------------------------------------
@@ -457,6 +464,15 @@ def test_the_answer_is_readable_and_data():
     assert data["operands"][1]["values"] == [1.0, 0.0, -1.0]
 
 
+def test_a_value_that_is_discarded_in_one_result_is_bad_in_another():
+    def f(x):
+        root = cnp.sqrt(x)
+        return root, cnp.where(x > 0, root, 0.0)
+
+    reason = cv.explain_nan(f)(X).reason
+    assert reason == "the square root of a negative number, -1"
+
+
 def test_no_nan_is_false_and_says_so():
     origin = cv.explain_nan(cnp.log)(0.0)
     assert not origin and origin.operation is None
@@ -565,6 +581,12 @@ def test_debug_nans_says_the_same():
     origin = caught.value.origin
     assert row.reason in origin.reason and row.suggestion in origin.suggestion
     assert f"why: {origin.reason}; write {origin.suggestion}" in caught.value.__notes__
+
+
+def test_complex_numbers():
+    origin = cv.explain_nan(lambda z: z / (z * 0))(np.complex64(1 + 2j))
+    assert origin.operation == "div"
+    assert json.dumps(origin.to_dict())
 
 
 def test_kinds_have_names():

@@ -12,9 +12,9 @@ import numpy as np
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.operations.selection import SelectN
-from covector.programs.nonfinite.kinds import Kinds
 from covector.programs.nonfinite.origin import Origin, Spot
 from covector.programs.nonfinite.replay import Finding
+from covector.programs.nonfinite.source_text import operand_texts
 
 #: operations with an infinite slope, where that is, in words, and what avoids it
 SLOPES = {
@@ -31,10 +31,11 @@ SLOPES = {
     "log1p": "at -1",
     "erf_inv": "at -1 and 1",
     "atan2": "where both operands are 0",
-    "tan": "at its poles",
 }
 #: operations of which derivatives are made
-_DERIVATIVES = ("div", "mul", "rsqrt", "pow", "log", "integer_pow")
+_DERIVATIVES = ("div", "mul", "rsqrt", "pow")
+#: selections that users write
+_SELECTIONS = ("where", "select")
 #: equations behind an operand that are looked at
 _BEHIND = 40
 
@@ -125,14 +126,26 @@ class Evidence:
 
     @property
     def of_derivative(self) -> bool:
-        """Whether it belongs to the derivative of an operation."""
-        if self.steep is None or self.op not in _DERIVATIVES:
+        """Whether it belongs to the derivative of an operation, at a point where that
+        is infinite.
+        """
+        if self.steep is None or self.op not in _DERIVATIVES or not self._is_infinite:
             return False
         e, first = self.equation, self.steep[1]
         if self.backward or e.op.name != first.op.name:
             return True
         # The same operation with another literal: x ** -0.5, beside x ** 0.5.
         return _literals(e) != _literals(first)
+
+    @property
+    def _is_infinite(self) -> bool:
+        """Whether the slope is infinite, or was made so by the same expression."""
+        if self.op != "mul":
+            return self.value(self.op == "div") <= 0
+        line, cause = self.equation.line, self.cause
+        if cause is None or cause.line is None or line is None:
+            return bool(np.isinf([self.value(0), self.value(1)]).any())
+        return cause.line[:2] == line[:2]
 
     def behind(self, k: int = 0) -> list[str]:
         """The names of operations that operand k depends on, the nearest first."""
@@ -161,11 +174,35 @@ class Evidence:
         of, or computes again; and which of its operands that is.
         """
         found = None if self.steep is None else _selection_after(*self.steep)
-        if found is None or self.of_derivative or self.op not in SLOPES:
-            return found if self.of_derivative else None
-        chosen = self.finding.level.env.get(found[0].outputs[0])
-        passes_on = chosen is not None and Kinds(True, True).found_in(chosen)
-        return None if passes_on else found
+        if found is None or not self._discards(*found):
+            return None
+        if self.of_derivative:
+            return found
+        return found if self.op in SLOPES and self._is_differentiated else None
+
+    def _discards(self, selection: Equation, k: int) -> bool:
+        """Whether a selection, as far as its values are known, does not take operand k
+        for the bad element.
+        """
+        env = self.finding.level.env
+        which, out = selection.inputs[0], selection.outputs[0]
+        if type(which) is not Var or out not in env:
+            return True
+        values = self.spot.on_device(env[which])
+        chosen = None if values is None else self.spot.here(values, out.type.shape)
+        return chosen is None or int(chosen) != k - 1
+
+    @property
+    def _is_differentiated(self) -> bool:
+        """Whether the expression is also run backwards."""
+        here = self.equation.line
+        return here is not None and any(
+            [
+                e.line is not None and e.line.backward and e.line[:2] == here[:2]
+                for jaxpr in _programs(self.whole)
+                for e in jaxpr.equations
+            ]
+        )
 
     @property
     def cause(self) -> Origin | None:
@@ -174,11 +211,14 @@ class Evidence:
 
 
 def _programs(jaxpr: Jaxpr) -> list[Jaxpr]:
-    found = [jaxpr]
-    for program in found:
-        for e in program.equations:
-            found += [r.jaxpr for r in e.op.regions if r.jaxpr not in found]
-    return found
+    """A program and those that it carries, at any depth."""
+    found = {id(jaxpr): jaxpr}
+    waiting = [jaxpr]
+    for program in waiting:
+        inner = [r.jaxpr for e in program.equations for r in e.op.regions]
+        waiting += [p for p in inner if id(p) not in found]
+        found.update([(id(p), p) for p in inner])
+    return [*found.values()]
 
 
 def _literals(e: Equation) -> list[str]:
@@ -196,8 +236,14 @@ def _selection_after(jaxpr: Jaxpr, e: Equation) -> tuple[Equation, int] | None:
         read = [
             k for k, a in enumerate(later.inputs) if type(a) is Var and a in reached
         ]
-        if isinstance(later.op, SelectN) and any(read):
+        if isinstance(later.op, SelectN) and any(read) and _is_users(later):
             return later, read[-1]
         if read:
             reached.update(later.outputs)
     return None
+
+
+def _is_users(selection: Equation) -> bool:
+    """Whether it stands so in the user's program, and is not part of a function."""
+    texts = operand_texts(selection.line)
+    return texts is None or texts[0].endswith(_SELECTIONS)

@@ -102,7 +102,8 @@ class Origin:
             "shard": self.shard
             and ", ".join([f"{a} = {i}" for a, i in self.shard.items()]),
             "backward pass of": self.forward_line and str(self.forward_line),
-            "infinity": self.cause and self.cause.sentence.removeprefix("first "),
+            "infinity": self.cause
+            and self.cause.sentence.removeprefix("first infinity: "),
             "why": self.reason,
             "write": self.suggestion,
             "note": self.note,

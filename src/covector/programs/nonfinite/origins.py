@@ -40,10 +40,10 @@ def origin_in(
             found = inside(kinds, *made)
         else:
             found = replace(found, operands=[operands[k]], outs=[operands[k]])
-    return describe(kinds, found, name, reason_in(jaxpr))
+    return describe(kinds, found, name, reason_in(jaxpr, name))
 
 
 def origin_at(kinds: Kinds, equation: Equation, outs: Sequence[Any]) -> Origin:
     """Where bad values in the results of an operation on values began."""
     found = inside(kinds, equation, outs)
-    return describe(kinds, found, str, reason_in(found.level.jaxpr))
+    return describe(kinds, found, str, reason_in(found.level.jaxpr, str))

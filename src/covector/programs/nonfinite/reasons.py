@@ -90,17 +90,19 @@ def _beyond(at: Evidence) -> str:
 def _clipped(at: Evidence) -> str | None:
     if at.op in ("acosh", "log1p"):
         return None
-    return with_operand(
-        at.equation.line, 0, lambda x: f"covector.numpy.clip({x}, -1, 1)"
-    )
+    texts = operand_texts(at.equation.line)
+    module = texts[0].rpartition(".")[0] if texts else ""
+    clip = f"{module or 'covector.numpy'}.clip"
+    return with_operand(at.equation.line, 0, lambda x: f"{clip}({x}, -1, 1)")
+
+
+_TINY = 1.2e-38
 
 
 def _given(*values: float) -> Callable[[Evidence], bool]:
     def applies(at: Evidence) -> bool:
-        pairs = zip(at.values, values, strict=False)
-        return len(at.values) >= len(values) and all(
-            [x is not None and np.isclose(x, v) for x, v in pairs]
-        )
+        # A subnormal number counts as zero where it is compiled.
+        return all([abs(at.value(k) - v) < _TINY for k, v in enumerate(values)])
 
     return applies
 
@@ -301,12 +303,22 @@ REASONS: tuple[Reason, ...] = (
         _says("covector.scipy.special.xlogy(x, y), which is 0 there"),
     ),
     Reason(
-        _and(_nan, _is("mul", "dot_general")),
+        _and(_nan, _is("dot_general")),
+        _says("a product with infinities: 0 · inf, or inf - inf in its sums"),
+        lambda at: at.cause.suggestion if at.cause else None,
+    ),
+    Reason(
+        _and(_nan, _is("mul")),
         lambda at: "0 · inf" + (f": {_of_cause(at)}" if _of_cause(at) else ""),
         lambda at: at.cause.suggestion if at.cause else None,
     ),
     Reason(
-        _and(_nan, _is("sub"), _behind_has(1, "reduce_max")),
+        _and(
+            _nan,
+            _is("sub"),
+            _behind_has(1, "reduce_max"),
+            lambda at: at.value(1) == -np.inf,
+        ),
         _says("-inf - (-inf): all elements are masked, so that their maximum is -inf"),
         _says("a large negative number in place of -inf, or where= of softmax"),
     ),
@@ -347,8 +359,12 @@ def _too_large_to_write(finding: Finding) -> str | None:
     return f"inf, or a number beyond the largest {dtype}" if narrow else None
 
 
-def reason_in(whole: Jaxpr) -> Callable[[Origin, Finding], Origin]:
-    """What adds to an origin in this program its reason, and what made an infinity."""
+def reason_in(
+    whole: Jaxpr, name: Callable[[int], str]
+) -> Callable[[Origin, Finding], Origin]:
+    """What adds to an origin in this program its reason, and what made an infinity;
+    ``name`` says which input is meant.
+    """
 
     def explained(origin: Origin, finding: Finding) -> Origin:
         if finding.constant and origin.kind == "infinity":
@@ -358,7 +374,7 @@ def reason_in(whole: Jaxpr) -> Callable[[Origin, Finding], Origin]:
         if origin.kind == "NaN":
             source = source_of_infinity(finding)
             if source is not None and source.equation is not finding.equation:
-                known = describe(INFINITIES, source, lambda i: "an argument", explained)
+                known = describe(INFINITIES, source, name, explained)
                 origin = replace(origin, cause=known)
         at = Evidence(whole, origin, finding)
         for row in REASONS:
