@@ -25,7 +25,9 @@ from covector.core.sizes import show_bytes
 
 
 class ArgumentNeed(NamedTuple):
-    """What an argument takes, in bytes; ``name`` is its path, as ``params['w']``."""
+    """What an argument takes, in bytes; ``name`` is its path, as ``params['w']``, or
+    ``argument 0['w']`` where a stage was given, which knows no names.
+    """
 
     name: str
     bytes: int
@@ -169,7 +171,7 @@ def _estimate(subject: Subject) -> MemoryEstimate:
     lowered = subject.program.lowered
     given_up = [i + _captured(subject) for i in subject.traced.program.donated_indices]
     needs = [
-        ArgumentNeed(subject.argument(k).removeprefix("argument "), p.shape.bytes)
+        ArgumentNeed(_argument(subject, k), p.shape.bytes)
         for k, p in enumerate(module.entry.parameters)
     ]
     return MemoryEstimate(
@@ -183,6 +185,13 @@ def _estimate(subject: Subject) -> MemoryEstimate:
         arguments=tuple(sorted(needs, key=lambda a: -a.bytes)),
         lines=tuple(by_line(module, subject.program.executable)),
     )
+
+
+def _argument(subject: Subject, number: int) -> str:
+    """``params['w']``; ``argument 0['w']`` where names are not known."""
+    words = subject.argument(number)
+    name = words.removeprefix("argument ")
+    return words if name[0].isdigit() else name
 
 
 def _captured(subject: Subject) -> int:

@@ -52,7 +52,8 @@ class Slot(NamedTuple):
 
 def slots_of(executable: Any) -> list[Slot]:
     """The plan of an executable; empty where it has none, or does not tell."""
-    plan = executable.memory_analysis().serialized_buffer_assignment_proto
+    analysis = executable.memory_analysis()
+    plan = getattr(analysis, "serialized_buffer_assignment_proto", b"")
     if not plan:
         return []
     message = memoryview(plan)
