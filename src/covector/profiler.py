@@ -7,6 +7,8 @@
 The trace is a file for TensorBoard or XProf, and one for https://ui.perfetto.dev;
 ``ProfileData.from_file`` reads the first in Python. Annotations cost a quarter of a
 microsecond while nothing is recorded.
+
+The function ``covector.profile`` runs one function, and says which lines take its time.
 """
 
 import contextlib

@@ -69,6 +69,18 @@ def test_scopes_are_kept_in_forward_and_backward_pass():
     assert {"layer", "transpose(layer)"} <= scopes
 
 
+def test_a_kernel_without_a_line_has_that_of_what_uses_it_inside_a_fusion():
+    def fun(x):
+        total = x.sum()
+        return total * 3
+
+    first, last = fusion_plan(fun)(np.ones(1000, np.float32)).kernels
+    line = fun.__code__.co_firstlineno + 1
+    assert first.inherited
+    assert [n for _, n in first.lines] == [line]
+    assert [n for _, n in last.lines] == [line, line + 1]
+
+
 def test_a_small_loop_is_one_kernel():
     (loop,) = [k for k in kernels("small loop") if k.kind == "loop in one kernel"]
     assert {"sine", "multiply"} <= set(loop.operations)

@@ -142,7 +142,7 @@ _ALONE = {
     "scatter": "it scatters",
     "while": "it is a loop",
     "conditional": "it is a branch",
-    "call": "it is a function that is compiled once for several calls",
+    "call": "it is a call of a function that is compiled by itself",
     "rng-bit-generator": "it generates random bits",
 }
 _EXPENSIVE = opcodes(

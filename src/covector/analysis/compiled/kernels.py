@@ -199,6 +199,7 @@ def origins(
     that of the loop around it.
     """
     found = _origins([*parts(module, instruction), instruction])
+    found = found or _origins(_consumers(module, computation, instruction))
     found = found or _nearby(computation, instruction)
     if not found and computation.name in module.callers:
         around, caller = module.callers[computation.name]
@@ -209,6 +210,22 @@ def origins(
 def _origins(instructions: list[Instruction]) -> tuple[Origin, ...]:
     found = [i.origin for i in instructions if i.origin is not None]
     return tuple(dict.fromkeys(found))
+
+
+def _consumers(
+    module: Module, computation: Computation, instruction: Instruction
+) -> list[Instruction]:
+    """Who uses a result: of a fusion, the instructions inside that do."""
+    found = []
+    for user in computation.users[instruction.name]:
+        programs = module.called(user) if user.opcode == "fusion" else []
+        number = user.operands.index(instruction.name)
+        if programs and number < len(programs[0].parameters):
+            parameter = programs[0].parameters[number]
+            found += programs[0].users[parameter.name]
+        else:
+            found.append(user)
+    return found
 
 
 def _nearby(computation: Computation, instruction: Instruction) -> tuple[Origin, ...]:
