@@ -32,6 +32,7 @@ from tests.operations.cases import CASES
 NO_OPERATION = {
     "Bound": "the primitives of users, which have names of their own",
     "Windowed": "a base with a name, of the operations on windows",
+    "LaneByLane": "of programs in which a NaN is looked for",
     "HostCall": "a base, of callbacks",
     "LastingCall": "a base, of callbacks",
     "SumOfProducts": "two products and their sum in the field",

@@ -33,6 +33,8 @@ from covector.programs.control_flow.reverse_while import ReverseWhile
 from covector.programs.control_flow.safe_operands import SafeOperands
 from covector.programs.custom_rules.linear_call import LinearCall
 from covector.programs.custom_rules.root import Root
+from covector.programs.remat.chunks import Chunked
+from covector.programs.remat.within_memory import WithinMemory
 
 for _cls in [
     *[Log2, LogAddExp, Logit, OwensT, Pochhammer, Spence, special.Gamma],
@@ -52,7 +54,7 @@ for _cls in [
     *[identities.ComputedOnce, identities.LayoutConstraint],
     *[random.Unrolled, random_streams.RandomWords],
     *[counter_streams.PhiloxBlocks, counter_streams.ThreefryBlocks],
-    *[ReverseWhile, SafeOperands, LinearCall, Root],
+    *[ReverseWhile, SafeOperands, LinearCall, Root, Chunked, WithinMemory],
     *[Check, ToDense, CallExported, SizeOfDimension],
 ]:
     primitive(_cls.name, _cls)
