@@ -306,35 +306,47 @@ def sharded(f, args, active, tolerance):
     )
 
 
+def through_passes(program):
+    """A program after all passes, each of which is done at once."""
+    for simplify in (
+        analysis.merge_common,
+        analysis.inline_calls,
+        analysis.dce,
+        analysis.fold_constants,
+        analysis.merge_common,
+    ):
+        program = simplify(program)
+        check_jaxpr(program)
+        assert simplify(program) is program, f"{simplify.__name__} twice and once"
+    return program
+
+
 def simplified(f, args, active, tolerance):
-    """Passes on programs, that of f and of its gradient, change no value; and outputs
-    that depend on no argument that moves stay as they are.
+    """Passes on the program of f change no value; an output is the same alone; and one
+    that does not depend on an argument stays when that moves.
     """
+    program = cv.make_jaxpr(f)(*args)
+    wanted = program(*args)
+    agree(through_passes(program)(*args), wanted, tolerance, "simplified f and f")
+    for k, out in enumerate(wanted):
+        part = analysis.dce(program, outputs=[k])
+        agree(part(*args), [out], tolerance, "an output alone and among others")
+    moved = program(args[0] + args[0].dtype.type(1), *args[1:])
+    depends = analysis.dependence(program, inputs=[0]).outputs
+    for before, after, moves in zip(wanted, moved, depends, strict=True):
+        if not moves:
+            agree([after], [before], 0.0, "an output that does not depend, and before")
+
+
+def simplified_gradient(f, args, active, tolerance):
+    """The gradient of simplified f, and the simplified gradient, = the gradient."""
     scalar, xs = loss(f, args, active)
-    slope = cv.grad(scalar, tuple(range(len(xs))))
-    for fun, given in ((f, args), (slope, xs)):
-        program = cv.make_jaxpr(fun)(*given)
-        wanted, made = program(*given), program
-        for simplify in (
-            analysis.merge_common,
-            analysis.inline_calls,
-            analysis.dce,
-            analysis.fold_constants,
-            analysis.merge_common,
-        ):
-            made = simplify(made)
-            check_jaxpr(made)
-            assert simplify(made) is made, f"{simplify.__name__} twice and once"
-        agree(made(*given), wanted, tolerance, "a simplified program and itself")
-        for k in range(len(wanted)):
-            part = analysis.dce(program, outputs=[k])
-            agree(part(*given), wanted[k : k + 1], tolerance, "an output alone")
-    moved = [x + x.dtype.type(1) for x in args[:1]]
-    depends = analysis.dependence(cv.make_jaxpr(f)(*args), inputs=[0]).outputs
-    outs = zip(f(*args), f(*moved, *args[1:]), depends, strict=True)
-    stay = [(x, y) for x, y, depends in outs if not depends]
-    for x, y in stay:
-        agree([x], [y], 0.0, "an output that does not depend on an argument")
+    every = tuple(range(len(xs)))
+    slopes = cv.grad(scalar, every)(*xs)
+    program = cv.make_jaxpr(cv.grad(scalar, every))(*xs)
+    agree(through_passes(program)(*xs), slopes, tolerance, "simplified grad and grad")
+    again, _ = loss(through_passes(cv.make_jaxpr(f)(*args)), args, active)
+    agree(cv.grad(again, every)(*xs), slopes, tolerance, "grad of simplified f, and f")
 
 
 #: check: how often it is made, of 1
@@ -353,6 +365,7 @@ CHECKS = {
     on_devices: 0.04,
     sharded: 0.05,
     simplified: 0.1,
+    simplified_gradient: 0.1,
 }
 #: checks of forward mode
 FORWARD = {derivatives, second_order}

@@ -45,3 +45,16 @@ def test_bodies_of_loops_are_folded():
     )
     assert "cumsum" in before
     assert "cumsum" not in after
+
+
+def test_a_choice_that_is_known_becomes_a_call_of_its_branch():
+    def f(x):
+        known = cv.jit(lambda x: cnp.full(300, 2.0).sum() > 1)(x)
+        return lax.cond(known, cnp.sin, cnp.cos, x) + lax.cond(
+            x > 0, cnp.sin, cnp.cos, x
+        )
+
+    inlined = analysis.inline_calls(cv.make_jaxpr(f)(1.0))
+    folded = analysis.fold_constants(inlined)
+    assert names(folded) == ["jit", "gt", "cond", "add"]
+    assert names(analysis.inline_calls(folded)) == ["sin", "gt", "cond", "add"]

@@ -12,6 +12,8 @@ from covector.analysis.passes.programs import (
 from covector.core.jaxpr import Equation, Jaxpr, Var, replaced
 from covector.core.staging import LITERAL_LIMIT, is_known
 from covector.core.trace import current
+from covector.programs.control_flow.cond import Cond
+from covector.programs.higher_order.call import call
 from covector.programs.jit.inspection import ensure_compile_time_eval
 
 __all__ = ["fold_constants"]
@@ -30,7 +32,8 @@ def fold_constants(jaxpr: Jaxpr, limit: int = LITERAL_LIMIT) -> Jaxpr:
 
     Returns:
       The program of the same inputs and outputs. Operations with effects, those that
-      communicate over named axes, loops, branches and calls are not computed.
+      communicate over named axes, loops and calls are not computed. A choice whose
+      number is known becomes a call of its branch.
 
     Raises:
       ArgumentError: a function was given.
@@ -50,12 +53,20 @@ def _folded(jaxpr: Jaxpr, limit: int) -> Jaxpr:
     equations = []
     for e in jaxpr.equations:
         op = on_programs(e.op, lambda p: p.memo(_folded, limit))
-        new = with_parts(e, op, replaced(known, e.inputs))
+        new = _chosen(with_parts(e, op, replaced(known, e.inputs)))
         values = _values(new, limit)
         known.update(zip(e.outputs, values, strict=False))
         if not values:
             equations.append(new)
     return with_equations(jaxpr, equations, replaced(known, jaxpr.outputs))
+
+
+def _chosen(e: Equation) -> Equation:
+    """Of a choice that is known, a call of the branch."""
+    if not isinstance(e.op, Cond) or type(e.inputs[0]) is Var:
+        return e
+    index, *operands = e.inputs
+    return Equation(call(e.op.branch_at(index)), operands, e.outputs, e.line)
 
 
 def _values(e: Equation, limit: int) -> Sequence[Any]:
