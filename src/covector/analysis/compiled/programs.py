@@ -18,6 +18,7 @@ from covector.errors import ArgumentError
 from covector.lowering.compile import CompiledProgram
 from covector.programs.jit.jit import PjitFunction, jit
 from covector.programs.jit.stages import Compiled, Lowered, Traced
+from covector.runtime import modules
 
 #: a function, jitted or not, or a stage of a jitted one
 Function = Callable[..., Any] | Traced | Lowered | Compiled
@@ -47,7 +48,8 @@ class Subject(NamedTuple):
 
     def given(self) -> Module:
         """What XLA was given."""
-        return parse(self.program.lowered.hlo().get_hlo_module().to_string())
+        message = self.program.lowered.hlo().as_serialized_hlo_module_proto()
+        return parse(modules.hlo_text(message))
 
     def argument(self, number: int) -> str:
         """A parameter of the module in words: ``argument w['bias']``."""

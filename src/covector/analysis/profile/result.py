@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from covector import profiler
-from covector.analysis.compiled.hlo import Module
 from covector.analysis.profile.recording import bare_name, program_name
 from covector.analysis.terminal import Row, Table, plain_text, show, show_seconds
 from covector.errors import short_name
@@ -116,9 +115,9 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """The times as data that JSON can hold."""
-        names = "name wall_s kernels_s callbacks_s dispatch_s runs".split()  # noqa: SIM905
+        parts = {name: getattr(self, name) for name in Summary.__dataclass_fields__}
         return {
-            **{name: getattr(self, name) for name in names},
+            **parts,
             "kernels": [asdict(kernel) for kernel in self.kernels],
             "lines": [{**asdict(e), "source": e.source} for e in self.by_line()],
             "programs": self.by_program(),
@@ -210,7 +209,6 @@ class Profile(Summary):
 
     times: tuple[float, ...] = ()
     xspace: bytes = field(default=b"", compare=False)
-    modules: dict[str, Module] = field(default_factory=dict, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The times as data that JSON can hold."""

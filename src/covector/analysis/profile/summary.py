@@ -28,7 +28,7 @@ def summarise(
     summary = _summary(found, name, found.runs, wall)
     parts = {key: getattr(summary, key) for key in Summary.__dataclass_fields__}
     parts["runs"] = len(times)
-    return Profile(**parts, times=tuple(times), xspace=xspace, modules=found.modules)
+    return Profile(**parts, times=tuple(times), xspace=xspace)
 
 
 def summarise_trace(found: Recording, name: str) -> Summary:
