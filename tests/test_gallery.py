@@ -117,7 +117,7 @@ def test_a_bridge_grows_stiffer_with_the_same_material(run):
 def test_checkpoints_make_the_mountain_of_memory_lower(run):
     result = run("anatomy", depth=6, width=8, batch=512)
     assert max(result.checkpointed) < 0.6 * max(result.held)
-    assert 2 * 6 * 2 < len(result.path) < len(result.places)
+    assert 2 * 6 * 2 < len(result.path) < len(result.positions)
 
 
 # -- pages -----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import covector as cv
 import covector.numpy as cnp
 from covector import Array, analysis
-from covector.core.jaxpr import Jaxpr
+from covector.core.jaxpr import Jaxpr, Var
 
 # %%
 # ## The program
@@ -61,11 +61,11 @@ def gradient_program(loss: Loss, depth: int, width: int, batch: int) -> Jaxpr:
 
 
 class Anatomy(NamedTuple):
-    """The level and the place in it of each equation, the operands that lead from one
+    """The level of each equation and its number in it, the operands that lead from one
     to the other, the critical path, and memory in MiB.
     """
 
-    places: list[tuple[int, float]]
+    positions: list[tuple[int, float]]
     edges: list[tuple[int, int]]
     path: tuple[int, ...]
     held: list[float]
@@ -76,17 +76,22 @@ def anatomy(program: Jaxpr, checkpointed: Jaxpr) -> Anatomy:
     """The parts of a program, and the memory of another one beside its own."""
     levels = analysis.topological_levels(program)
     path = analysis.critical_path(program).equations
-    places = {}
+    positions = {}
     for level, group in enumerate(levels.groups):
         # The path is a straight line, the rest stands above it.
         ordered = sorted(group, key=lambda i: i not in path)
-        places.update({i: (level, float(k)) for k, i in enumerate(ordered)})
-    graph = analysis.to_networkx(program, inside=False)
-    edges = [(a, b) for a, b in graph.edges() if isinstance(a, int) and b in places]
+        positions.update({i: (level, float(k)) for k, i in enumerate(ordered)})
+    maker = {v: i for i, e in enumerate(program.equations) for v in e.outputs}
+    edges = [
+        (maker[a], i)
+        for i, e in enumerate(program.equations)
+        for a in e.inputs
+        if isinstance(a, Var) and a in maker
+    ]
     curves = [
         [n / 2**20 for n in analysis.liveness(p).curve] for p in (program, checkpointed)
     ]
-    return Anatomy([places[i] for i in range(len(places))], edges, path, *curves)
+    return Anatomy([positions[i] for i in range(len(positions))], edges, path, *curves)
 
 
 def main(depth: int = 6, width: int = 64, batch: int = 4096) -> Anatomy:
@@ -120,10 +125,10 @@ def draw(found: Anatomy) -> Figure:
     on_path = {*found.path}
     for a, b in found.edges:
         critical = a in on_path and b in on_path
-        ends = zip(found.places[a], found.places[b], strict=True)
+        ends = zip(found.positions[a], found.positions[b], strict=True)
         left.plot(*ends, color="C1" if critical else "gray", linewidth=0.4 + critical)
-    colours = ["C1" if i in on_path else "C0" for i in range(len(found.places))]
-    left.scatter(*zip(*found.places, strict=True), c=colours, s=12, zorder=2)
+    colours = ["C1" if i in on_path else "C0" for i in range(len(found.positions))]
+    left.scatter(*zip(*found.positions, strict=True), c=colours, s=12, zorder=2)
     left.set(xlabel="level", yticks=[], ylabel="equations")
     for label, curve in (("plain", found.held), ("checkpoint", found.checkpointed)):
         share = [i / (len(curve) - 1) for i in range(len(curve))]

@@ -235,14 +235,14 @@ class _Check:
             return [self._wrong(i, found, rules)]
         if not gradient.any():
             return [self._zero(i)]
-        size, own = _size(gradient), _size(self.loss.primals[i])
+        size, of_leaf = _size(gradient), _size(self.loss.primals[i])
         eps = finfo(self.loss.primals[i].dtype).eps if self.tiny is None else self.tiny
-        if size < eps * max(own, self.median):
+        if size < eps * max(of_leaf, self.median):
             text = f"{path}: tiny: its elements are of size {size:.3g}, "
-            return [Fault("tiny", text + f"those of the leaf of size {own:.3g}.")]
-        if size > self.huge * max(own, 1.0):
+            return [Fault("tiny", text + f"those of the leaf of size {of_leaf:.3g}.")]
+        if size > self.huge * max(of_leaf, 1.0):
             text = f"{path}: huge: its elements are of size {size:.3g}, "
-            return [Fault("huge", text + f"those of the leaf of size {own:.3g}.")]
+            return [Fault("huge", text + f"those of the leaf of size {of_leaf:.3g}.")]
         return []
 
     @cached_property
