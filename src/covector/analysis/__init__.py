@@ -17,6 +17,7 @@ if typing.TYPE_CHECKING:
     from covector.analysis.costs.machine import *
     from covector.analysis.costs.roofline import *
     from covector.analysis.explain.explanation import *
+    from covector.analysis.gradients.report import *
     from covector.analysis.passes.dependence import *
     from covector.analysis.passes.elimination import *
     from covector.analysis.passes.folding import *
@@ -35,6 +36,7 @@ else:
         "costs.machine",
         "costs.roofline",
         "explain.explanation",
+        "gradients.report",
         "passes.dependence",
         "passes.elimination",
         "passes.folding",

@@ -27,7 +27,11 @@ from covector.analysis.gradients.compare import (
     wrong_rules,
 )
 from covector.analysis.gradients.loss import Loss, loss_at
-from covector.analysis.gradients.report import Fault, GradientReport, LeafCheck
+from covector.analysis.gradients.report import (
+    GradientFault,
+    GradientReport,
+    LeafGradient,
+)
 from covector.analysis.gradients.stops import Backward, Stop
 from covector.analysis.passes.dependence import dependence
 from covector.core.convert import as_array
@@ -167,21 +171,21 @@ class _Check:
             return {}
         return {i: cts[i] for i in moved}
 
-    def _leaf(self, i: int, second: Any) -> LeafCheck:
+    def _leaf(self, i: int, second: Any) -> LeafGradient:
         x, path = self.loss.primals[i], self.loss.paths[i]
         layer = self.loss.layers[i]
         if i not in self.gradients:
             text = f"{path}: it is of {x.type.dtype}, which has no derivatives."
-            fault = Fault("no derivative", text)
-            return LeafCheck(path, layer, str(x.type), faults=(fault,))
+            fault = GradientFault("no derivative", text)
+            return LeafGradient(path, layer, str(x.type), faults=(fault,))
         gradient = wide(self.gradients[i])
         finite = bool(np.isfinite(gradient).all())
         found = self._compared(i, gradient) if finite and x.size else _NO_COMPARISON
         faults = self._faults(i, gradient, found) if x.size else []
         if finite and second is not None and not np.isfinite(wide(second)).all():
             text = f"{path}: the second derivative is not finite here."
-            faults.append(Fault("second derivative", text))
-        return LeafCheck(
+            faults.append(GradientFault("second derivative", text))
+        return LeafGradient(
             path,
             layer,
             str(x.type),
@@ -224,7 +228,7 @@ class _Check:
 
     # -- faults ------------------------------------------------------------------------
 
-    def _faults(self, i: int, gradient: Any, found: Comparison) -> list[Fault]:
+    def _faults(self, i: int, gradient: Any, found: Comparison) -> list[GradientFault]:
         path = self.loss.paths[i]
         if not np.isfinite(gradient).all():
             return [self._not_finite(i, gradient)]
@@ -239,10 +243,18 @@ class _Check:
         eps = finfo(self.loss.primals[i].dtype).eps if self.tiny is None else self.tiny
         if size < eps * max(of_leaf, self.median):
             text = f"{path}: tiny: its elements are of size {size:.3g}, "
-            return [Fault("tiny", text + f"those of the leaf of size {of_leaf:.3g}.")]
+            return [
+                GradientFault(
+                    "tiny", text + f"those of the leaf of size {of_leaf:.3g}."
+                )
+            ]
         if size > self.huge * max(of_leaf, 1.0):
             text = f"{path}: huge: its elements are of size {size:.3g}, "
-            return [Fault("huge", text + f"those of the leaf of size {of_leaf:.3g}.")]
+            return [
+                GradientFault(
+                    "huge", text + f"those of the leaf of size {of_leaf:.3g}."
+                )
+            ]
         return []
 
     @cached_property
@@ -253,13 +265,13 @@ class _Check:
             return [True] * len(self.loss.primals)
         return dependence(program, outputs=[0]).inputs[len(self.loss.captured) :]
 
-    def _unused(self, i: int) -> Fault:
+    def _unused(self, i: int) -> GradientFault:
         last = self.backward and self.backward.last(i)
         why = f" {last}." if last else " nothing reads it."
         text = f"{self.loss.paths[i]}: the loss does not depend on it:{why}"
-        return Fault("unused", text, _line(last))
+        return GradientFault("unused", text, _line(last))
 
-    def _not_finite(self, i: int, gradient: Any) -> Fault:
+    def _not_finite(self, i: int, gradient: Any) -> GradientFault:
         kind = "nan" if np.isnan(gradient).any() else "infinite"
         count = int((~np.isfinite(gradient)).sum())
         cause = self.backward and self.backward.breaks(i)
@@ -269,9 +281,9 @@ class _Check:
         text += f", first made {cause}." if cause else "."
         if not np.isfinite(wide(self.value)):
             text += f" The loss itself is {float(self.value)}."
-        return Fault(kind, text, _line(cause))
+        return GradientFault(kind, text, _line(cause))
 
-    def _zero(self, i: int) -> Fault:
+    def _zero(self, i: int) -> GradientFault:
         path = self.loss.paths[i]
         stops = self.backward.stops(i) if self.backward else []
         if not stops:
@@ -279,13 +291,15 @@ class _Check:
                 f"{path}: zero everywhere, though derivatives pass: the point is "
                 "stationary, or parts of the gradient cancel."
             )
-            return Fault("zero", text)
+            return GradientFault("zero", text)
         always = any([stop.always for stop in stops])
         words = "; and ".join(map(str, stops))
         text = f"{path}: zero everywhere: the derivative stops at {words}."
-        return Fault("stopped" if always else "zero", text, _line(stops[0]))
+        return GradientFault("stopped" if always else "zero", text, _line(stops[0]))
 
-    def _wrong(self, i: int, found: Comparison, rules: Sequence[WrongRuleOf]) -> Fault:
+    def _wrong(
+        self, i: int, found: Comparison, rules: Sequence[WrongRuleOf]
+    ) -> GradientFault:
         words = f"{self.loss.paths[i]}: wrong"
         if found.agrees is False:
             words += (
@@ -304,7 +318,7 @@ class _Check:
         if stops:
             words += f" The derivative stops at {'; and '.join(map(str, stops))}."
         line = rules[0].line if rules else (stops[0].line if stops else None)
-        return Fault("wrong", words, None if line is None else str(line))
+        return GradientFault("wrong", words, None if line is None else str(line))
 
     def _stops_of_zero(self, i: int) -> list[Stop]:
         if self.backward is None or wide(self.gradients[i]).any():

@@ -7,9 +7,11 @@ from typing import Any
 from covector.analysis.terminal import Row, Table, plain_text, show
 from covector.errors import WrongGradient, how_many
 
+__all__ = ["GradientFault", "GradientReport", "LeafGradient"]
+
 
 @dataclass(frozen=True)
-class Fault:
+class GradientFault:
     """What is wrong with the gradient of a leaf.
 
     kind  "wrong", "zero", "stopped", "unused", "tiny", "huge", "nan", "infinite",
@@ -24,7 +26,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class LeafCheck:
+class LeafGradient:
     """The gradient of the loss with respect to one leaf.
 
     path       of the leaf, as ``params['dense']['w']``
@@ -52,7 +54,7 @@ class LeafCheck:
     expected: float = math.nan
     uncertain: float = math.nan
     compared: bool = False
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[GradientFault, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -70,7 +72,7 @@ class GradientReport:
     """
 
     loss: float
-    leaves: tuple[LeafCheck, ...]
+    leaves: tuple[LeafGradient, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -152,7 +154,7 @@ class GradientReport:
         )
 
 
-def _cells(leaf: LeafCheck) -> tuple[str, ...]:
+def _cells(leaf: LeafGradient) -> tuple[str, ...]:
     found = ", ".join(dict.fromkeys([f.kind for f in leaf.faults])) or (
         "right" if leaf.compared else "not compared"
     )
