@@ -558,10 +558,19 @@ def test_static_arguments_stay_static():
     assert cv.explain_nan(f)(-1.0, 3).operation == "log"
 
 
-def test_lanes_that_communicate_are_one_batch():
-    f = cv.vmap(lambda x: cnp.log(x) - lax.pmean(x, "i"), axis_name="i")
-    origin = cv.explain_nan(f)(X)
-    assert (origin.operation, origin.index, origin.lane) == ("log", (2,), None)
+def test_the_lane_of_lanes_that_communicate():
+    def f(x):
+        return cnp.log(x) - lax.pmean(x, "i")
+
+    origin = cv.explain_nan(cv.jit(cv.vmap(f, axis_name="i")))(X)
+    assert (origin.operation, origin.index, origin.lane) == ("log", (), 2)
+    pairs = cnp.stack([abs(X) + 1, X + 2])
+    nested = cv.vmap(cv.vmap(f), axis_name="i")
+    assert cv.explain_nan(nested)(pairs.at[1, 2].set(-1)).lane == (1, 2)
+    # With a derivative around them they are one batch.
+    total = cv.grad(lambda x: cv.vmap(f, axis_name="i")(x).sum())
+    origin = cv.explain_nan(total, kinds=("nan", "inf"))(abs(X))
+    assert (origin.operation, origin.index, origin.lane) == ("div", (1,), None)
 
 
 def test_no_program_of_it_is_found_later():

@@ -6,24 +6,26 @@ its lanes instead, of which the derivatives are loops over lanes as well.
 """
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from covector.core.flat import FlatFunction
-from covector.core.jaxpr import Equation, Jaxpr, Var
-from covector.core.primitive import operation
+from covector.core.jaxpr import Equation, Jaxpr, Var, run
+from covector.core.primitive import ManyResults, operation
 from covector.core.references import has_references, values_of
 from covector.core.source import user_line
 from covector.core.staging import stage
 from covector.core.trace import current
-from covector.operations.broadcasting import move_axis
+from covector.operations.broadcasting import batched, move_axis
 from covector.programs.control_flow.observer import Observer
-from covector.programs.control_flow.scan import Scan
+from covector.programs.control_flow.scan import Scan, stacked_type
 from covector.programs.higher_order.jaxpr_passes import forward_slice
-from covector.programs.higher_order.program_primitive import Where
+from covector.programs.higher_order.program_primitive import Devices, Execution, Where
 from covector.programs.nonfinite.kinds import Kinds
+from covector.programs.nonfinite.origin import in_lane
 from covector.programs.nonfinite.origins import Computed
-from covector.transforms.batch import batch_flat
+from covector.transforms.batch import BatchTrace, ShardedAxis, batch_flat
 
 
 @operation
@@ -40,7 +42,44 @@ class LaneByLane(Scan):
         return jaxpr.memo(LaneByLane, self.length, num_consts, num_carry)
 
     def at_step(self, i: int) -> Where:
-        return Where(f" in lane {i} of vmap", "lane", i)
+        return in_lane(i)
+
+
+@operation
+class LanesTogether(ManyResults):
+    """Run ``jaxpr`` for all lanes of a batch at once, which communicate over ``axis``.
+
+    It has no derivatives and no batches: where those are asked for, the program is
+    replayed without lanes.
+    """
+
+    name = "vmap"
+    interned = False
+
+    jaxpr: Jaxpr
+    axis: Any
+    size: int
+    dims: tuple[int | None, ...]
+
+    def type_rule(self, *types: Any) -> Sequence[Any]:
+        return [stacked_type(t, self.size) for t in self.jaxpr.out_types]
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        fun = functools.partial(_run, self.jaxpr)
+        outs, dims = batch_flat(fun, self.size, args, self.dims, self.axis)
+        return [batched(self.size, x, d) for x, d in zip(outs, dims, strict=True)]
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.through(self.evaluate, *operands)
+
+    def executions(self, operands: Sequence[Any]) -> "Iterator[Execution]":
+        fronts = tuple([() if d is None else (self.axis,) for d in self.dims])
+        together = Devices(((self.axis, self.size),), fronts, "vmap")
+        yield Execution(self.jaxpr, [*operands], Where("", "lane", -1), together)
+
+
+def _run(jaxpr: Jaxpr, *args: Any) -> list[Any]:
+    return run(jaxpr, args)
 
 
 @contextlib.contextmanager
@@ -83,8 +122,9 @@ class Search(Observer):
         axis: Any,
         who: str,
     ) -> tuple[list[Any], list[int | None]]:
-        """``batch_flat``, of lanes that do not communicate."""
-        if not self.apart or axis is not None or not size or has_references(leaves):
+        """``batch_flat``, as an operation on lanes."""
+        as_it_is = not self.apart or not size or isinstance(axis, ShardedAxis)
+        if as_it_is or has_references(leaves):
             return batch_flat(fun, size, leaves, dims, axis, who)
 
         def lane(*values: Any) -> list[Any]:
@@ -98,6 +138,8 @@ class Search(Observer):
             if d is not None
         ]
         types = [x.type.with_shape(x.type.shape[1:]) for x in xs]
+        if axis is not None and xs:
+            return _together(lane, types, xs, axis, who)
         jaxpr, captured = stage(lane, types, who)[:2]
         op = jaxpr.memo(LaneByLane, size, len(captured), 0)
         outs = op(*values_of(captured), *xs)
@@ -106,3 +148,18 @@ class Search(Observer):
         alike = [type(o) is not Var or o not in differs for o in jaxpr.outputs]
         values = [x[0] if a else x for x, a in zip(outs, alike, strict=True)]
         return values, [None if a else 0 for a in alike]
+
+
+def _together(
+    lane: Any, types: Sequence[Any], xs: Sequence[Any], axis: Any, who: str
+) -> tuple[list[Any], list[int | None]]:
+    """The results over a batch of a function of a lane that names its axis."""
+    size, outer = xs[0].type.shape[0], current.trace
+    current.trace = BatchTrace(outer, size, axis, who)
+    try:
+        jaxpr, captured = stage(lane, types, who)[:2]
+    finally:
+        current.trace = outer
+    dims = (*[None] * len(captured), *[0] * len(xs))
+    outs = LanesTogether(jaxpr, axis, size, dims)(*values_of(captured), *xs)
+    return [*outs], [0] * len(outs)

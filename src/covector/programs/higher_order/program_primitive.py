@@ -36,7 +36,8 @@ class Where(NamedTuple):
 
     text    in words, to stand at the end of a sentence
     kind    "step" of a loop, "lane" of a vmap, "branch"; "" where there is only one
-    number  of the step, the lane or the branch
+    number  of the step, the lane or the branch; -1 of lanes that run together, where
+            the bad values tell which
     """
 
     text: str = ""
@@ -45,14 +46,16 @@ class Where(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """The devices on which a program is run at once, as lanes of batches.
+    """The devices, or lanes that communicate, on which a program is run at once.
 
     axes    named axes, the outermost first, and their sizes
     fronts  for each operand, those that stand in front of its own axes
+    of      what the user called
     """
 
     axes: tuple[tuple[Any, int], ...]
     fronts: tuple[tuple[Any, ...], ...]
+    of: str = "shard_map"
 
 
 class Execution(NamedTuple):

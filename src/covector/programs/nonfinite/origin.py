@@ -162,6 +162,8 @@ class Spot:
     kind: str
     shard: dict[Any, int]
     index: tuple[int, ...]
+    #: the same of vmaps whose lanes communicate, the outermost first
+    lanes: dict[Any, int] = field(default_factory=dict)
 
     @classmethod
     def first(cls, kinds: Kinds, values: Sequence[Any]) -> "Spot":
@@ -169,10 +171,12 @@ class Spot:
         x = values[kinds.first(values) or 0]
         mask = kinds.mask(x)
         index = [] if mask is None else [int(i) for i in np.argwhere(mask)[0]]
-        shard = {}
+        shard, lanes = {}, {}
         for tracer in reversed(_tracers(x)):
-            shard[tracer.owner.axis_name] = index.pop(tracer.dim)
-        return cls(kinds.found_in(x) or "NaN", shard, tuple(index))
+            found = lanes if tracer.owner.name == "vmap" else shard
+            found[tracer.owner.axis_name] = index.pop(tracer.dim)
+        kind = kinds.found_in(x) or "NaN"
+        return cls(kind, shard, tuple(index), lanes)
 
     def on_device(self, x: Any) -> Any:
         """The values of an operand on this device; None if they cannot be looked at."""
@@ -182,7 +186,8 @@ class Spot:
             return None
         values = np.asarray(x.host())
         for tracer in reversed(tracers):
-            values = values.take(self.shard.get(tracer.owner.axis_name, 0), tracer.dim)
+            along = {**self.shard, **self.lanes}
+            values = values.take(along.get(tracer.owner.axis_name, 0), tracer.dim)
         return values
 
     def here(self, values: np.ndarray, shape: tuple[int, ...]) -> Any:
@@ -228,6 +233,11 @@ def _plain(x: Any) -> Any:
     return str(x) if isinstance(x, complex) else x
 
 
+def in_lane(i: int) -> Where:
+    """A lane, in the words of messages."""
+    return Where(f" in lane {i} of vmap", "lane", i)
+
+
 def numbers(trail: Sequence[Where], kind: str) -> int | tuple[int, ...] | None:
     """The numbers of the runs of this kind: one, or several; None of none."""
     found = tuple([where.number for where in trail if where.kind == kind])
@@ -250,6 +260,8 @@ def describe(kinds: Kinds, finding: Finding, name: Any, reason: Any = None) -> O
         assert e is not None, "neither an input nor a constant"
         known["operation"] = e.op.name
     line = None if e is None else e.line
+    lanes = iter(spot.lanes.values())
+    trail = [w if w.number >= 0 else in_lane(next(lanes, 0)) for w in trail]
     origin = Origin(
         kind=spot.kind,
         operands=tuple([operand(x, spot, shape) for x in finding.operands]),

@@ -232,7 +232,7 @@ def _on(devices: Devices | None, operands: list[Any]) -> Iterator[list[Any]]:
     values = list(operands)
     try:
         for axis, size in devices.axes:
-            trace = BatchTrace(current.trace, size, axis, "shard_map")
+            trace = BatchTrace(current.trace, size, axis, devices.of)
             pairs = zip(values, devices.fronts, strict=True)
             values = [BatchTracer(trace, x, 0) if axis in f else x for x, f in pairs]
             current.trace = trace
