@@ -14,6 +14,7 @@ from covector.analysis.passes.folding import fold_constants
 from covector.analysis.passes.inlining import inline_calls
 from covector.analysis.passes.merging import merge_common
 from covector.analysis.walk import visits
+from covector.core import source
 from covector.core.jaxpr import Jaxpr
 from covector.core.sizes import show_bytes
 
@@ -169,7 +170,8 @@ def _simplified(jaxpr: Jaxpr) -> Iterator[Change]:
     for kind, run, reason in _PASSES:
         after = run(now)
         gone = _equations(now) - _equations(after)
-        lines = tuple(dict.fromkeys([line for _, line in gone if line is not None]))
+        places = [place_of(line)[:2] for _, line in gone if line is not None]
+        lines = tuple(dict.fromkeys(places))
         counted = (
             f"equations that covector.analysis.{run.__name__} removes, after those "
             "before it; XLA removes them in passes of its own"
@@ -178,12 +180,9 @@ def _simplified(jaxpr: Jaxpr) -> Iterator[Change]:
         now = after
 
 
-def _equations(jaxpr: Jaxpr) -> Counter[tuple[str, Line | None]]:
-    found: Counter[tuple[str, Line | None]] = Counter()
-    for visit in visits(jaxpr):
-        line = visit.equation.line
-        found[visit.equation.op.name, line and place_of(line)[:2]] += 1
-    return found
+def _equations(jaxpr: Jaxpr) -> Counter[tuple[str, source.Line | None]]:
+    equations = [visit.equation for visit in visits(jaxpr)]
+    return Counter([(e.op.name, e.line) for e in equations])
 
 
 def _calls(given: Module, module: Module) -> Iterator[Change]:
