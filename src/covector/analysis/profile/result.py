@@ -53,7 +53,10 @@ class KernelTime:
 
 @dataclass(frozen=True)
 class LineTime:
-    """A line of the source: the seconds of one run, and its part of the whole."""
+    """A line of the source: the seconds of one run, and its part of the whole.
+
+    ``function`` is the one that takes most of it, where several are on the line.
+    """
 
     file: str
     line: int
@@ -91,19 +94,21 @@ class Summary:
         A line that only one kernel has takes its whole time; of kernels with several
         lines each takes the part that its operations have in the work.
         """
-        seconds: dict[tuple[str, int, str], float] = defaultdict(float)
-        names: dict[tuple[str, int, str], list[str]] = defaultdict(list)
+        seconds: dict[tuple[str, int], dict[str, float]] = {}
+        names: dict[tuple[str, int], list[str]] = defaultdict(list)
         for kernel in self.kernels:
             for part in kernel.lines:
-                key = part.file, part.line, part.function
-                seconds[key] += part.share * kernel.seconds
+                key = part.file, part.line
+                by_function = seconds.setdefault(key, defaultdict(float))
+                by_function[part.function] += part.share * kernel.seconds
                 names[key].append(kernel.name)
-        found = [
-            LineTime(
-                *key, s, s / (self.wall_s or 1.0), tuple(dict.fromkeys(names[key]))
-            )
-            for key, s in seconds.items()
-        ]
+        found = []
+        for key, by_function in seconds.items():
+            function = max(by_function, key=by_function.__getitem__)
+            whole = sum(by_function.values())
+            share = whole / (self.wall_s or 1.0)
+            kernels = tuple(dict.fromkeys(names[key]))
+            found.append(LineTime(*key, function, whole, share, kernels))
         return sorted(found, key=lambda line: -line.seconds)
 
     def by_program(self) -> dict[str, float]:
