@@ -233,29 +233,29 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\](){},]')
 
 def closing(text: str, opening: int) -> int:
     """Where the bracket that opens at an index is closed; the end if it is not."""
-    depth = 0
-    for token in _TOKEN.finditer(text, opening):
-        mark = token[0]
-        if mark in "([{":
-            depth += 1
-        elif mark in ")]}":
-            depth -= 1
-            if not depth:
-                return token.start()
+    for mark, depth, at in _marks(text, opening):
+        if mark in ")]}" and not depth:
+            return at
     return len(text)
 
 
 def split(text: str) -> list[str]:
     """The parts between commas that stand in no brackets."""
-    parts, depth, start = [], 0, 0
-    for token in _TOKEN.finditer(text):
+    commas = [at for mark, depth, at in _marks(text) if mark == "," and not depth]
+    ends = zip([0, *[at + 1 for at in commas]], [*commas, len(text)], strict=True)
+    return [part for start, end in ends if (part := text[start:end]).strip()]
+
+
+def _marks(text: str, start: int = 0) -> Iterator[tuple[str, int, int]]:
+    """Brackets and commas outside of quotes: the mark, how many brackets are open after
+    it, and where it is.
+    """
+    depth = 0
+    for token in _TOKEN.finditer(text, start):
         mark = token[0]
         if mark in "([{":
             depth += 1
         elif mark in ")]}":
             depth -= 1
-        elif mark == "," and not depth:
-            parts.append(text[start : token.start()])
-            start = token.end()
-    parts.append(text[start:])
-    return [part for part in parts if part.strip()]
+        if len(mark) == 1:
+            yield mark, depth, token.start()
