@@ -26,15 +26,13 @@ class Block(NamedTuple):
     """Neighbouring equations, and the residuals of their derivative."""
 
     equations: tuple[Equation, ...]
-    #: variables of the program that the derivative reads, without its inputs
+    #: the variables that enter it, and those that its derivative reads; without the
+    #: inputs of the program, which are there anyway
+    takes: frozenset[Var]
     reads: frozenset[Var]
     #: bytes of the other residuals
     inside: int
     cost: float
-
-    @property
-    def residualtotal_bytes(self) -> int:
-        return self.inside + total_bytes(self.reads)
 
 
 class CutProgram:
@@ -57,9 +55,10 @@ class CutProgram:
             split = program.memo(linearize_jaxpr, mask)
             moving.update(select(program.outputs, split.nonzero))
             reads, inside = _kept_values(program, split)
-            reads &= self.made_at.keys()
-            equations = self.jaxpr.equations[start:stop]
-            blocks.append(Block(equations, frozenset(reads), inside, cost(equations)))
+            made = self.made_at.keys()
+            takes, reads = [frozenset(made & vs) for vs in (program.inputs, reads)]
+            equations = program.equations
+            blocks.append(Block(equations, takes, reads, inside, cost(equations)))
         return blocks
 
     def between(self, start: int, stop: int) -> Jaxpr:
@@ -90,8 +89,11 @@ def _kept_values(
         v = primal.inputs[source] if source >= 0 else primal.outputs[~source]
         sources = _sources(v, makers)
         kept |= sources if total_bytes(sources) <= 2 * v.type.nbytes else {v}
-    names: dict[Var, Var] = dict(zip(primal.inputs, program.inputs, strict=True))
-    names |= dict(zip(primal.outputs, program.outputs, strict=False))
+    pairs = [
+        *zip(primal.inputs, program.inputs, strict=True),
+        *zip(primal.outputs, program.outputs, strict=False),
+    ]
+    names: dict[Var, Var] = {v: name for v, name in pairs if type(v) is Var}
     reads = {names[v] for v in kept if v in names}
     return reads, total_bytes([v for v in kept if v not in names])
 

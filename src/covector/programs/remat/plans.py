@@ -16,8 +16,6 @@ limit on that, by dynamic programming over the blocks (decision 25).
 
 import functools
 from collections.abc import Callable
-from functools import cached_property
-from itertools import accumulate
 from typing import NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
@@ -37,30 +35,33 @@ SEGMENT = 50_000
 class Way(NamedTuple):
     """A way to take some blocks.
 
-    kept    bytes kept until the backward pass, after blocks that are computed again,
-            and after plain ones, which keep some of the same values
+    kept    values of the program that are kept until the backward pass
+    other   bytes that are kept besides
     live    bytes that are there besides when these blocks are computed again
     cost    of computing them again
     """
 
-    kept: tuple[int, int]
+    kept: frozenset[Var]
+    other: int
     live: int
     cost: float
-    is_plain: bool
     equations: Callable[[], list[Equation]]
 
 
 class Partial(NamedTuple):
-    """A plan for the blocks up to a cut: its bytes, its cost, its last way."""
+    """A plan for the blocks up to a cut: what it keeps, its cost, its last way."""
 
-    kept: int
-    cost: float
-    way: Way | None
-    before: "Partial | None"
+    kept: frozenset[Var] = frozenset()
+    bytes: int = 0
+    cost: float = 0.0
+    way: Way | None = None
+    before: "Partial | None" = None
 
-    @property
-    def is_plain(self) -> bool:
-        return self.way is None or self.way.is_plain
+    def then(self, way: Way) -> "Partial":
+        """The plan with a further way."""
+        added = total_bytes(way.kept - self.kept) + way.other
+        cost = self.cost + way.cost
+        return Partial(self.kept | way.kept, self.bytes + added, cost, way, self)
 
     def ways(self) -> list[Way]:
         """All ways, in the order of the program."""
@@ -76,56 +77,27 @@ class Draft:
 
     def __init__(self, jaxpr: Jaxpr, active: Mask) -> None:
         self._cut = CutProgram(jaxpr, active)
-        self.blocks = self._cut.blocks
-
-    # -- ways --------------------------------------------------------------------------
-
-    @cached_property
-    def _ways(self) -> list[list[tuple[int, Way]]]:
-        """For each cut but the last, the ways of blocks from there, and where they
-        end.
-        """
-        return [self._ways_from(a) for a in range(len(self.blocks))]
+        #: for each cut but the last, the ways of blocks from there, and where they end
+        self._ways = [self._ways_from(a) for a in range(len(self._cut.blocks))]
 
     def _ways_from(self, a: int) -> list[tuple[int, Way]]:
-        block, start = self.blocks[a], self._cut.cuts[a]
-        before = self._reads_before[a]
-        plain = block.inside + total_bytes(block.reads - before)
-        # Of what was computed again nothing is kept but what is read from here on.
-        crossing = [v for v in self._reads_from[a] if self._cut.made_at[v] < start]
-        kept = plain + total_bytes(crossing), plain
+        block, start = self._cut.blocks[a], self._cut.cuts[a]
         written = functools.partial(list, block.equations)
-        ways = [(a + 1, Way(kept, 0, 0.0, True, written))]
-        entering: set[Var] = set()
-        reads: set[Var] = set()
-        inside, spent = 0, 0.0
-        for b in range(a, len(self.blocks)):
-            block, stop = self.blocks[b], self._cut.cuts[b + 1]
-            read = {v for e in block.equations for v in e.inputs if type(v) is Var}
-            entering |= {v for v in read if self._cut.made_at.get(v, start) < start}
+        ways = [(a + 1, Way(block.reads, block.inside, 0, 0.0, written))]
+        entering, reads, inside, spent = frozenset(), frozenset(), 0, 0.0
+        for b in range(a, len(self._cut.blocks)):
+            block, stop = self._cut.blocks[b], self._cut.cuts[b + 1]
+            entering |= {v for v in block.takes if self._cut.made_at[v] < start}
             reads |= block.reads
             inside += block.inside
             spent += block.cost
             live = inside + total_bytes(reads - entering)
-            kept = total_bytes(entering), total_bytes(entering - before)
             make = functools.partial(self._checkpoint, start, stop)
-            ways.append((b + 1, Way(kept, live, spent, False, make)))
+            ways.append((b + 1, Way(entering, 0, live, spent, make)))
             if b == a and live and len(block.equations) == 1:
-                loops = _loop_ways(block.equations[0], live, spent, kept)
+                loops = _loop_ways(block.equations[0], live, spent, entering)
                 ways += [(a + 1, way) for way in loops]
         return ways
-
-    @cached_property
-    def _reads_before(self) -> list[frozenset[Var]]:
-        """For each block, what the derivatives of those before it read."""
-        reads = [b.reads for b in self.blocks]
-        return list(accumulate(reads, frozenset.union, initial=frozenset()))
-
-    @cached_property
-    def _reads_from(self) -> list[frozenset[Var]]:
-        """For each block, what its derivative and those after it read."""
-        reads = [b.reads for b in reversed(self.blocks)]
-        return list(accumulate(reads, frozenset.union))[::-1]
 
     def _checkpoint(self, start: int, stop: int) -> list[Equation]:
         program = self._cut.between(start, stop)
@@ -134,49 +106,41 @@ class Draft:
         line = next(iter(lines), None)
         return [Equation(op, program.inputs, program.outputs, line)]
 
-    # -- plans -------------------------------------------------------------------------
-
     @property
     def most(self) -> int:
         """The bytes that are kept where nothing is computed again."""
-        return sum([ways[0][1].kept[True] for ways in self._ways])
+        plain = [ways[0][1] for ways in self._ways]
+        return functools.reduce(Partial.then, plain, Partial()).bytes
 
     def least(self) -> int:
         """Nearly the smallest limit for which there is a plan."""
         low, high = 0, self.most
         while high - low > max(1, high // 64):
             middle = (low + high) // 2
-            if self._is_feasible(middle):
+            if self._plans(middle, 1)[-1]:
                 high = middle
             else:
                 low = middle
         return high
 
-    def _is_feasible(self, limit: int) -> bool:
-        never = limit + 1
-        kept = [[never, never] for _ in self._cut.cuts]
-        kept[0] = [never, 0]
-        for a, ways in enumerate(self._ways):
-            for b, way in ways:
-                both = [kept[a][k] + way.kept[k] for k in (False, True)]
-                if (total := min(both)) + way.live <= limit:
-                    kept[b][way.is_plain] = min(kept[b][way.is_plain], total)
-        return min(kept[-1]) <= limit
-
     def plan(self, limit: int) -> Partial:
         """The plan within ``limit`` bytes that computes least again."""
-        partial: list[list[Partial]] = [[] for _ in self._cut.cuts]
-        partial[0] = [Partial(0, 0.0, None, None)]
+        return min(self._plans(limit)[-1], key=lambda p: (p.cost, p.bytes))
+
+    def _plans(self, limit: int, most: int = MOST_PARTIAL) -> list[list[Partial]]:
+        """For each cut, plans up to there: those that keep least, and cheaper ones."""
+        found: list[list[Partial]] = [[] for _ in self._cut.cuts]
+        found[0] = [Partial()]
         for a, ways in enumerate(self._ways):
-            plain = [p for p in partial[a] if p.is_plain]
-            partial[a] = _best(plain) + _best([p for p in partial[a] if not p.is_plain])
-            for before in partial[a]:
+            found[a] = _best(found[a], most)
+            for before in found[a]:
                 for b, way in ways:
-                    kept = before.kept + way.kept[before.is_plain]
-                    if kept + way.live <= limit:
-                        made = Partial(kept, before.cost + way.cost, way, before)
-                        partial[b].append(made)
-        return min(partial[-1], key=lambda p: (p.cost, p.kept))
+                    # In most cases that is known without the sets.
+                    if before.bytes + way.other + way.live <= limit:
+                        made = before.then(way)
+                        if made.bytes + way.live <= limit:
+                            found[b].append(made)
+        return found
 
     def program(self, plan: Partial) -> Jaxpr:
         """The program with the segments of a plan as checkpoints."""
@@ -185,22 +149,22 @@ class Draft:
         return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name)
 
 
-def _best(partial: list[Partial]) -> list[Partial]:
+def _best(plans: list[Partial], most: int) -> list[Partial]:
     """Those for which no other keeps less at a lower cost; of many, some of them."""
     found: list[Partial] = []
-    for p in sorted(partial, key=lambda p: (p.kept, p.cost)):
+    for p in sorted(plans, key=lambda p: (p.bytes, p.cost)):
         if not found or p.cost < found[-1].cost:
             found.append(p)
-    if len(found) <= MOST_PARTIAL:
+    if len(found) <= most:
         return found
     last = len(found) - 1
-    return [found[k * last // (MOST_PARTIAL - 1)] for k in range(MOST_PARTIAL)]
+    return [found[k * last // max(1, most - 1)] for k in range(most)]
 
 
 def _loop_ways(
-    e: Equation, residuals: int, spent: float, entering: tuple[int, int]
+    e: Equation, residuals: int, spent: float, entering: frozenset[Var]
 ) -> list[Way]:
-    """A loop in segments of steps; ``entering`` are the bytes of its operands."""
+    """A loop in segments of steps, of which the operands are kept as well."""
     if not isinstance(e.op, Scan):
         return []
     # Cotangents of what is the same at every step are added up for each segment.
@@ -208,8 +172,7 @@ def _loop_ways(
     for_each = SEGMENT + 3 * BYTE * sum([t.nbytes for t in shared])
     found = []
     for s in segmentations(e.op, residuals):
-        kept = entering[0] + s.kept, entering[1] + s.kept
         again = spent * s.segment * s.count / e.op.length + s.count * for_each
         make = functools.partial(in_segments, e, s.segment, s.count)
-        found.append(Way(kept, s.live, again, False, make))
+        found.append(Way(entering, s.kept, s.live, again, make))
     return found

@@ -28,8 +28,8 @@ from covector.transforms.linearize import linearize_jaxpr
 
 #: plans that are compiled, besides the smallest one
 TRIALS = 3
-#: the part of a budget that is used well enough to try no further plan
-ENOUGH = 0.9
+#: the part of a budget that plans aim at, and that is enough to try no further one
+AIM, ENOUGH = 0.95, 0.9
 
 
 @operation
@@ -88,26 +88,32 @@ class _Search:
         """The program of the best plan, where the plain one needs ``plain``."""
         self.uses.append(plain)
         least = self.draft.least()
-        low, high = (least, self._try(least)), (self.draft.most, plain.peak)
-        if low[1] > self.limit:
+        kept, peak = self._try(least)
+        if peak > self.limit:
             return None
+        low, high = (kept, peak), (self.draft.most, plain.peak)
         for _ in range(TRIALS):
-            if low[1] >= ENOUGH * self.limit or high[0] <= low[0]:
+            slope = max(1, high[1] - low[1]) / max(1, high[0] - low[0])
+            wanted = low[0] + int((AIM * self.limit - low[1]) / slope)
+            # What kept ``high`` bytes was too large: a plan is to keep fewer.
+            wanted = min(wanted, high[0] - 1)
+            if low[1] >= ENOUGH * self.limit or wanted <= low[0]:
                 break
-            share = (self.limit - low[1]) / max(1, high[1] - low[1])
-            wanted = low[0] + int(share * (high[0] - low[0]))
-            peak = self._try(wanted)
-            if peak <= self.limit:
-                low = wanted, peak
+            kept, peak = self._try(wanted)
+            if peak > self.limit:
+                high = kept, peak
+            elif kept > low[0]:
+                low = kept, peak
             else:
-                high = wanted, peak
+                break
         return self.best and self.best[1]
 
-    def _try(self, limit: int) -> int:
+    def _try(self, limit: int) -> tuple[int, int]:
+        """The bytes that the plan under a limit keeps, and its compiled peak."""
         plan: Partial = self.draft.plan(limit)
         program = self.draft.program(plan)
         use = memory_of(value_and_pullback(program, self.active))
         self.uses.append(use)
         if use.peak <= self.limit and (self.best is None or plan.cost < self.best[0]):
             self.best = plan.cost, program
-        return use.peak
+        return plan.bytes, use.peak
