@@ -195,6 +195,23 @@ def test_slots_caches_generators_and_programs_are_holders():
     assert "captured by jit(<lambda>)" in found[40_009,]
 
 
+def test_a_variable_that_an_exception_keeps_is_a_holder():
+    def fails():
+        batch = {"x": cnp.ones(971)}
+        raise ValueError(len(batch))
+
+    try:
+        fails()
+    except ValueError as error:
+        kept = error
+    line = fails.__code__.co_firstlineno + 2
+    words = f"batch['x'], local of fails (test_report.py:{line}), which has ended"
+    assert held((971,)) == (words,)
+    del kept
+    gc.collect()
+    assert (971,) not in [x.shape for x in memory.report().arrays]
+
+
 def test_objects_that_all_refer_to_each_other_are_searched_once():
     nodes = [[i] for i in range(60)]
     for node in nodes:

@@ -7,10 +7,20 @@ somebody else has asked for it: the function, for its ``locals()``, or a debugge
 
 import inspect
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 from covector.core.source import is_own, short_name
+
+
+def running_frames() -> Iterator[FrameType]:
+    """The frames of all functions that run, on all threads."""
+    for frame in sys._current_frames().values():  # pyright: ignore[reportPrivateUsage]
+        current: FrameType | None = frame
+        while current is not None:
+            yield current
+            current = current.f_back
 
 
 def running_locals() -> dict[int, list[tuple[str, str]]]:
@@ -18,14 +28,11 @@ def running_locals() -> dict[int, list[tuple[str, str]]]:
     identity: the name, and ``, local of step (train.py:40)``.
     """
     found: dict[int, list[tuple[str, str]]] = {}
-    for frame in sys._current_frames().values():  # pyright: ignore[reportPrivateUsage]
-        current: FrameType | None = frame
-        while current is not None:
-            if not is_own(current.f_code.co_filename):
-                for name, key in local_names(current):
-                    where = f", local of {frame_name(current)}"
-                    found.setdefault(key, []).append((name, where))
-            current = current.f_back
+    for frame in running_frames():
+        if not is_own(frame.f_code.co_filename):
+            for name, key in local_names(frame):
+                where = f", local of {frame_name(frame)}"
+                found.setdefault(key, []).append((name, where))
     return found
 
 

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 from covector.analysis.memory.frames import (
     frame_name,
     local_names,
+    running_frames,
     running_locals,
 )
 from covector.core.jaxpr import Equation, Jaxpr
@@ -36,13 +37,13 @@ _LEVELS, _MOST, _NAMES = 12, 50_000, 4
 _Cache = type(functools.lru_cache(lambda: None))
 #: what refers to things and holds nothing in the user's sense
 _IGNORED = (
-    types.FrameType,
     types.MethodType,
     types.BuiltinMethodType,
     weakref.ref,
 )
 #: what has a name, so that nobody asks who holds it
 _NAMED = (
+    types.FrameType,
     types.FunctionType,
     types.GeneratorType,
     types.CoroutineType,
@@ -78,10 +79,13 @@ class _Graph:
         for _ in range(_LEVELS):
             if not level or len(self.objects) > _MOST:
                 return
-            level = self._next_level(level, [id(arrays), id(level), id(self.objects)])
+            # Functions that run are asked for their variables, and this is one of them.
+            ours = {id(arrays), id(level), id(self.objects)}
+            level = self._next_level(level, ours | set(map(id, running_frames())))
 
-    def _next_level(self, level: list[Any], ours: list[int]) -> list[Any]:
+    def _next_level(self, level: list[Any], ours: set[int]) -> list[Any]:
         here = {id(x) for x in level}
+        ours.add(id(sys._getframe()))  # pyright: ignore[reportPrivateUsage]
         upper = []
         for holder in gc.get_referrers(*level):
             key = id(holder)
@@ -267,6 +271,15 @@ def _of_generator(generator: Any, x: Any, attribute: str | None) -> _Words:
     return (names[0], f", local of {frame_name(frame)}") if names else None
 
 
+def _of_frame(frame: Any, x: Any, attribute: str | None) -> _Words:
+    """A variable of a function that has ended: an exception keeps it."""
+    if is_own(frame.f_code.co_filename):
+        return "", "an exception that passed through covector and is kept"
+    names = [name for name, key in local_names(frame) if key == id(x)]
+    where = f", local of {frame_name(frame)}, which has ended"
+    return (names[0], where) if names else None
+
+
 def _of_program(program: Any, x: Any, attribute: str | None) -> _Words:
     return "", f"captured by jit({program.jaxpr.name or 'a function'})"
 
@@ -284,6 +297,7 @@ def _nothing(holder: Any, x: Any, attribute: str | None) -> _Words:
 
 
 _WORDS: tuple[tuple[Any, Callable[[Any, Any, str | None], _Words]], ...] = (
+    (types.FrameType, _of_frame),
     (types.FunctionType, _of_function),
     (type, _of_class),
     ((types.GeneratorType, types.CoroutineType), _of_generator),
