@@ -373,6 +373,11 @@ def test_the_words_of_mistakes(make, message):
         make()
 
 
+def test_inside_of_another_function_it_is_refused():
+    with pytest.raises(errors.ArgumentError, match="but is called inside of scanned"):
+        cv.jit(debug.debug(scanned, at("scanned")))(1.0)
+
+
 def test_a_condition_that_gives_no_bool_is_told():
     def f(x):
         return x * 2  # array

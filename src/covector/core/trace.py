@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from covector import options
 from covector.core.array_like import Array
 from covector.errors import (
+    ArgumentError,
     ConcretizationTypeError,
     RefError,
     TracerArrayConversionError,
@@ -113,6 +114,16 @@ def context() -> Context:
 def install_base(trace: Trace) -> None:
     """Make ``trace`` the meaning of operations where no transformation is running."""
     _Cell.trace = trace
+
+
+def check_not_inside(who: str) -> None:
+    """Refuse a call inside of a function that is being transformed."""
+    if current.trace is not _Cell.trace:
+        raise ArgumentError(
+            f"{who} runs a function on values, but is called inside of "
+            f"{current.trace.name or 'a function that is transformed'}. Call it "
+            "outside: what it is given may be a composition of jit, vmap and grad."
+        )
 
 
 #: what only arrays with values answer by name

@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 from covector import options
 from covector.core.flat import who_of
 from covector.core.source import wraps
-from covector.core.trace import current
+from covector.core.trace import check_not_inside, current
 from covector.debug.callback import call_with_values
 from covector.debug.following import Follower
 from covector.debug.frames import Frame, frames_around, is_running, whole
@@ -56,7 +56,8 @@ def debug(
       stdin, stdout: files to use instead of the terminal.
 
     Raises:
-      ArgumentError: this is no stop, or its line may be one of several files.
+      ArgumentError: this is no stop, or its line may be one of several files; or it
+        is called inside of a function that is transformed.
       StopNotReached: the line, the step or the lane was not reached; the message has
         the nearest lines that were.
 
@@ -85,6 +86,7 @@ def debug(
 
     @wraps(fun)
     def debugged(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_not_inside(who)
         around = sys._getframe()
         session = _Session([s.again() for s in stops], (stdin, stdout), who, around)
         out = session.run(functools.partial(fun, *args, **kwargs))

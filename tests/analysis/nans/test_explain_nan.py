@@ -598,6 +598,15 @@ def test_complex_numbers():
     assert json.dumps(origin.to_dict())
 
 
+def test_inside_of_another_function_nothing_has_a_value():
+    def outer(x):
+        return x if cv.explain_nan(cnp.log)(x) else x + 1
+
+    message = "of log runs a function on values, but is called inside of outer"
+    with pytest.raises(errors.ArgumentError, match=message):
+        cv.jit(outer)(1.0)
+
+
 def test_kinds_have_names():
     with pytest.raises(errors.ArgumentError, match='for kinds "nan", "inf" or both'):
         cv.explain_nan(cnp.log, kinds="nans")

@@ -22,6 +22,7 @@ from covector.core.jaxpr import Jaxpr
 from covector.core.references import values_of
 from covector.core.source import wraps
 from covector.core.staging import stage
+from covector.core.trace import check_not_inside
 from covector.errors import (
     ArgumentError,
     CovectorError,
@@ -58,7 +59,8 @@ def explain_nan(
       pass, ``reason`` and ``suggestion``. It is false where there is nothing bad.
 
     Raises:
-      ArgumentError: ``kinds`` has another name.
+      ArgumentError: ``kinds`` has another name; or it is called inside of a function
+        that is transformed, where nothing has a value yet.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> origin = cv.explain_nan(lambda x: cnp.sqrt(x - 1).sum())(cnp.array([4.0, 0.0]))
@@ -77,6 +79,7 @@ def explain_nan(
 
     @wraps(fun)
     def explained(*args: Any, **kwargs: Any) -> Origin:
+        check_not_inside(who)
         arguments = _Arguments(fun, who, args, kwargs)
         try:
             return _explain(wanted, arguments)
