@@ -49,7 +49,9 @@ def neg(x: ArrayLike) -> Array:
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:
-    """The sum x + y.
+    """The sum x + y, element by element.
+
+    It neither broadcasts nor promotes, except scalars; ``covector.numpy.add`` does.
 
     Raises:
       TypeMismatch: element types or shapes differ; a scalar goes with every shape.
@@ -131,13 +133,16 @@ def sign(x: ArrayLike) -> Array:
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
-    """The larger of x and y; NaN if one is.
+    """The larger of x and y, element by element; NaN if one is.
 
     Complex numbers are compared by real, then by imaginary parts. Where both are equal,
-    each moves the result by half.
+    each gets half of the gradient.
 
     >>> max(2.0, 3.0).tolist()
     3.0
+
+    See Also:
+      ``covector.numpy.maximum`` broadcasts and promotes; ``reduce_max``.
     """
     return extrema.max_(*operands("max", x, y))
 

@@ -53,13 +53,15 @@ def cond(
 ) -> R:
     """``true_fun(*operands)`` if ``pred`` holds, ``false_fun(*operands)`` otherwise.
 
-    Only the branch taken is run, except under ``vmap`` with a batch of predicates,
-    where both are run and each lane takes its own result.
+    Use it where a Python ``if`` would need the value of a traced array. Both functions
+    are traced, but only the branch taken is run, except under ``vmap`` with a batch of
+    predicates: there both are run and each lane takes its result.
 
     Args:
       pred: a scalar bool, or a number, which holds unless it is zero.
       true_fun, false_fun: functions of the operands, and of what they close over. Their
         results have one structure and one type; where one is weak, it gives way.
+      operands: arrays, or trees of them.
       operand: the same as one positional operand.
 
     The older form with an operand for each branch, ``cond(pred, x, true_fun, y,
@@ -72,6 +74,9 @@ def cond(
     >>> from covector import lax
     >>> float(lax.cond(3 > 2, lambda x: x + 1, lambda x: x * 2, 5.0))
     6.0
+
+    See Also:
+      ``switch`` for more branches, ``covector.numpy.where`` to choose by element.
     """
     if not callable(true_fun) and len(operands) == 2 and callable(operands[1]):
         x, of_x, y, of_y = true_fun, false_fun, *operands
@@ -107,7 +112,14 @@ def switch(
 ) -> R:
     """``branches[index](*operands)``; an index out of range means the nearest branch.
 
-    As ``cond`` otherwise.
+    As with ``cond``, only one branch is run, except under ``vmap`` with a batch of
+    indices.
+
+    Args:
+      index: a scalar integer.
+      branches: functions of the operands, whose results have one structure and type.
+      operands: arrays, or trees of them.
+      operand: the same as one positional operand.
 
     Raises:
       TypeMismatch: ``index`` is not a scalar integer, there is no branch, or the types
@@ -117,6 +129,9 @@ def switch(
     >>> from covector import lax
     >>> float(lax.switch(1, [lambda x: x, lambda x: -x, lambda x: x * x], 3.0))
     -3.0
+
+    See Also:
+      ``cond``, ``select_n``.
     """
     if not isinstance(branches, Iterable):
         raise TypeMismatch(
@@ -183,15 +198,18 @@ def scan(
 ) -> tuple[Carry, Y]:
     """Step through the leading axis of ``xs``, carrying a value along.
 
-    Step i is ``carry, ys[i] = f(carry, xs[i])``. The body is compiled once, however
-    many steps there are.
+    Step i is ``carry, ys[i] = f(carry, xs[i])``. The body is traced and compiled once,
+    however many steps there are, so a loop over time or layers compiles quickly. The
+    carry must keep its structure, shapes and dtypes; to return a larger array at each
+    step, return it as the output instead.
 
     Args:
-      f: takes a carry and an element; returns the next carry, with the structure and
-        the shapes of this one, and an output, which may be None.
-      init: the first carry. Where its dtype is too narrow for what ``f`` returns (a
-        Python 0 that becomes a float), it is widened.
+      f: takes a carry and an element; returns a pair of the next carry and an output,
+        which may be None.
+      init: the first carry, a tree of arrays. Where its dtype is too narrow for what
+        ``f`` returns (a Python 0 that becomes a float), it is widened.
       xs: a tree of arrays ``[length, ...]``; None where only ``length`` counts.
+      length: the number of steps; needed only where ``xs`` has no arrays.
       reverse: begin with the last element; outputs stay beside their elements.
       unroll: steps to write out in each turn of the loop; True for all of them, 0 for
         one.
@@ -210,6 +228,9 @@ def scan(
     >>> total, sums = lax.scan(lambda c, x: (c + x, c + x), 0, cnp.arange(4))
     >>> int(total), sums.tolist()
     (6, [0, 1, 3, 6])
+
+    See Also:
+      ``fori_loop``, ``while_loop``, ``associative_scan``, ``covector.checkpoint``.
     """
     check_functions("scan", f=f)
     who = f"scan of {function_line(f)}"
@@ -241,6 +262,9 @@ def while_loop(
 ) -> Carry:
     """The first of ``init_val``, ``body_fun(init_val)``, … for which the test fails.
 
+    Use it where the number of steps depends on values. Under ``vmap`` it runs until the
+    test has failed in every lane; a lane keeps its value once its test has failed.
+
     In reverse mode the loop is run again, and taken back step by step from as many kept
     carries as ``checkpoints`` says, whatever the number of steps: memory does not grow
     with it. With c of them, up to (c + r)! / (c! r!) steps need each step computed at
@@ -269,6 +293,9 @@ def while_loop(
     >>> f = lambda x: lax.while_loop(lambda v: v < 9, lambda v: v * x, x)
     >>> float(cv.grad(f)(2.0))
     32.0
+
+    See Also:
+      ``fori_loop``, ``scan``, ``custom_root`` for the gradient of a fixed point.
     """
     check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     who = f"while_loop of {function_line(body_fun)}"
@@ -298,9 +325,11 @@ def fori_loop(
     With static bounds (known while tracing) this is a ``scan``, which keeps what
     reverse mode needs of every step; otherwise, or with ``checkpoints``, it is a
     ``while_loop``, which keeps a fixed number of carries and computes the others again.
+    ``body_fun`` is traced once, with i as an array: a Python ``if i == 0`` in it fails.
 
     Args:
       lower, upper: scalar integers, or floats that are whole numbers if they are known.
+        Where ``upper`` is not larger, the result is ``init_val``.
       body_fun: gives the next value, with the structure and the shapes of this one.
       init_val: the first value; it is widened where its dtype is too narrow.
       unroll: steps to write out in each turn of the loop; only for a ``scan``.
@@ -314,6 +343,9 @@ def fori_loop(
     >>> from covector import lax
     >>> int(lax.fori_loop(1, 6, lambda i, product: product * i, 1))
     120
+
+    See Also:
+      ``scan``, which also collects an output at each step; ``while_loop``.
     """
     check_functions("fori_loop", body_fun=body_fun)
     who = f"fori_loop of {function_line(body_fun)}"

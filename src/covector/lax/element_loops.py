@@ -27,11 +27,16 @@ Tree = TypeVar("Tree")
 def map(f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> R:
     """``f`` of each element along the leading axis, one after another, stacked.
 
-    The same as ``vmap(f)(xs)``, in less memory and more time.
+    The same as ``vmap(f)(xs)``, in less memory and more time. ``batch_size`` is between
+    the two.
 
     Args:
+      f: a function of one element, a tree like ``xs`` without the leading axis.
       xs: a tree of arrays ``[n, ...]``.
       batch_size: that many elements at once, by ``vmap``; None or 0 for one.
+
+    Returns:
+      What ``f`` returns, with a new leading axis of length n.
 
     Raises:
       TypeMismatch: ``xs`` have different lengths, or none.
@@ -39,6 +44,9 @@ def map(f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> 
     >>> from covector import lax, numpy as cnp
     >>> lax.map(lambda x: x * x, cnp.arange(4)).tolist()
     [0, 1, 4, 9]
+
+    See Also:
+      ``covector.vmap``, ``scan``.
     """
     check_functions("map", f=f)
     who = f"map of {function_line(f)}"
@@ -90,11 +98,15 @@ def associative_scan(
 ) -> Tree:
     """All partial combinations x₀, x₀∘x₁, x₀∘x₁∘x₂, … in 2·log₂ n rounds.
 
+    Use it in place of ``scan`` where the step is associative, as sums, maxima, products
+    of matrices and linear recurrences are: the rounds run in parallel.
+
     Args:
       fn: the operation ∘, associative, of two trees like ``elems``; it is called on
         many elements at once, side by side along ``axis``.
       elems: a tree of arrays with one length n along ``axis``.
       reverse: combine from the last element on: entry i is xₙ₋₁∘…∘xᵢ.
+      axis: the axis of length n; negative counts from the end.
 
     Returns:
       A tree like ``elems``.
@@ -107,6 +119,9 @@ def associative_scan(
     >>> from covector import lax, numpy as cnp
     >>> lax.associative_scan(cnp.maximum, cnp.array([1, 3, 2, 5])).tolist()
     [1, 3, 3, 5]
+
+    See Also:
+      ``scan``, ``cumsum``, ``cummax``.
     """
     check_functions("associative_scan", fn=fn)
     who = f"associative_scan of {function_line(fn)}"

@@ -26,13 +26,24 @@ T = TypeVar("T")
 
 
 def stop_gradient(x: T) -> T:
-    """``x``, an array or a tree of arrays, as a constant: derivatives do not pass.
+    """``x`` as a constant of derivatives: its gradient is 0.
 
-    What has no derivative anyway, integers and what is no array, stays as it is.
+    Use it for targets, baselines and other values that a loss uses but must not change.
+    It acts in forward and reverse mode. What has no derivative anyway, integers and
+    what is no array, stays as it is.
+
+    Args:
+      x: an array, or a tree of them.
+
+    Returns:
+      The same values.
 
     >>> import covector as cv
     >>> cv.grad(lambda x: x * stop_gradient(x))(3.0).tolist()
     3.0
+
+    See Also:
+      ``covector.custom_vjp`` to give another gradient than 0.
     """
 
     def stopped(leaf: object) -> object:

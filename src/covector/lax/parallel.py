@@ -120,18 +120,30 @@ def psum(
     *,
     axis_index_groups: IndexGroups = None,
 ) -> Tree:
-    """The sum over named axes of ``x``, an array or a tree of them; bools count.
+    """The sum of ``x`` over one or more named axes; every participant gets it.
 
+    A name comes from ``vmap(..., axis_name=...)`` or from the mesh of a ``shard_map``.
     A Python number is known to be the same everywhere: it is multiplied by the size of
     the axes at once, so ``psum(1, 'i')`` is an int.
 
     Args:
+      x: an array or a tree of them; bools are counted.
+      axis_name: the name of an axis, or a tuple of names.
       axis_index_groups: sequences that hold each index of the axis once; the values at
         those of one sequence are summed.
+
+    Returns:
+      A tree like ``x``; shapes stay.
+
+    Raises:
+      AxisError: there is no axis of this name.
 
     >>> import covector as cv
     >>> cv.vmap(lambda x: x / psum(x, "i"), axis_name="i")(cv.numpy.ones(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
+
+    See Also:
+      ``pmean``, ``all_gather``, ``psum_scatter``, ``covector.shard_map``.
     """
     if isinstance(x, bool | int | float | complex):
         return x * _size_of_groups(axis_index_groups, axis_name, "psum")
@@ -144,6 +156,8 @@ def pmean(
     x: Tree, axis_name: AxisName, *, axis_index_groups: IndexGroups = None
 ) -> Tree:
     """The mean over named axes of ``x``, with the arguments of ``psum``.
+
+    With it, data parallel training averages gradients over devices.
 
     >>> import covector as cv
     >>> center = cv.vmap(lambda x: x - pmean(x, "i"), axis_name="i")
@@ -185,18 +199,24 @@ def all_gather(
     axis: int = 0,
     tiled: bool = False,
 ) -> Tree:
-    """The values of all participants of a named axis.
+    """The values of all participants of a named axis, which each of them gets.
 
     Args:
+      x: an array or a tree of them.
+      axis_name: the name of an axis, or a tuple of names.
       axis: where the new array axis of length ``axis_size`` stands; with ``tiled``, the
         old one along which the values are put end to end.
       axis_index_groups: as for ``psum``, all of one size; a participant gets the values
         of its group, in the order of that.
+      tiled: put the values end to end along ``axis``, without a new axis.
 
     >>> import covector as cv
     >>> everything = cv.vmap(lambda x: all_gather(x, "i"), axis_name="i")
     >>> everything(cv.numpy.arange(2)).tolist()
     [[0, 1], [0, 1]]
+
+    See Also:
+      ``psum_scatter``, ``all_to_all``, ``psum``.
     """
     axes, groups = sized_and_grouped(axis_name, axis_index_groups, "all_gather")
 
@@ -266,8 +286,15 @@ def all_to_all(
 
 
 def ppermute(x: Tree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Tree:
-    """Values sent round a named axis by (source, target) pairs; zeros where none
-    arrives.
+    """Values sent along a named axis by pairs; zeros where none arrives.
+
+    Args:
+      x: an array or a tree of them.
+      axis_name: the name of an axis.
+      perm: (source, target) pairs of indices of the axis.
+
+    Raises:
+      TypeMismatch: an index is out of range, or twice a source, or twice a target.
 
     >>> import covector as cv
     >>> shift = lambda x: ppermute(x, "i", [(0, 1), (1, 2)])

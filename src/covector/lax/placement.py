@@ -23,8 +23,10 @@ def with_sharding_constraint(x: Tree, shardings: Any) -> Tree:
 
     In a compiled program this tells the compiler how an intermediate value is to be
     sharded; outside it moves the array. The derivative is sharded in the same way.
+    Use the result: ``x`` itself does not change.
 
     Args:
+      x: an array or a tree of them.
       shardings: a ``NamedSharding``, a ``PartitionSpec`` for the mesh in force, or a
         tree of these that is a prefix of ``x``; None leaves an array as it is.
 
@@ -37,6 +39,9 @@ def with_sharding_constraint(x: Tree, shardings: Any) -> Tree:
     >>> with cv.set_mesh(mesh):
     ...     print(with_sharding_constraint(cv.numpy.arange(2), cv.P("x")))
     [0 1]
+
+    See Also:
+      ``covector.device_put``, ``covector.jit``, ``covector.sharding.NamedSharding``.
     """
     who = "with_sharding_constraint"
     leaves, treedef = tree.flatten(x)

@@ -55,10 +55,17 @@ def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """1 / √x; infinite of 0, NaN of negative numbers.
+    """1 / √x in one operation; infinite at 0, NaN for negative real numbers.
+
+    Args:
+      x: floating-point or complex numbers.
+      accuracy: how exact the result must be, where the platform has a choice.
 
     >>> rsqrt(4.0).tolist()
     0.5
+
+    See Also:
+      ``sqrt``.
     """
     return roots.Rsqrt(accuracy)(as_array(x, "rsqrt"))
 

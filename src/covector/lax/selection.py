@@ -14,13 +14,23 @@ __all__ = ["select", "select_n"]
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """``on_true`` where ``pred`` holds, ``on_false`` elsewhere; both are computed.
 
+    It neither broadcasts nor promotes; ``covector.numpy.where`` does. In a gradient, an
+    infinite slope of the case that is not selected gives NaN (0 · ∞): replace the
+    argument of that case before it is computed.
+
     Args:
       pred: bool, a scalar or of the shape of the cases.
       on_true, on_false: arrays of any one element type and one shape, or scalars.
 
+    Raises:
+      TypeMismatch: shapes or element types differ.
+
     >>> from covector.numpy import array
     >>> select(array([True, False]), array([1.0, 2.0]), array([3.0, 4.0])).tolist()
     [1.0, 4.0]
+
+    See Also:
+      ``select_n``, ``cond``, ``covector.numpy.where``.
     """
     return select_n(pred, on_false, on_true)
 

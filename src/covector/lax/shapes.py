@@ -179,14 +179,22 @@ def broadcast_in_dim(
     """The operand broadcast to ``shape``; axis k becomes ``broadcast_dimensions[k]``.
 
     Axes of length 1 are repeated, axes that are not named are new. Where the numbers do
-    not ascend, axes change indices.
+    not ascend, the axes are transposed.
+
+    Args:
+      operand: an array of as many axes as ``broadcast_dimensions`` has numbers.
+      shape: the shape of the result.
+      broadcast_dimensions: an axis of the result for each axis of the operand.
 
     Raises:
-      TypeMismatch: an axis has neither length 1 nor that of its position.
+      TypeMismatch: an axis has neither length 1 nor that of its axis of the result.
 
     >>> import covector.numpy as cnp
     >>> broadcast_in_dim(cnp.arange(2), (2, 3), (0,)).tolist()
     [[0, 0, 0], [1, 1, 1]]
+
+    See Also:
+      ``covector.numpy.broadcast_to``, ``expand_dims``.
     """
     x: Any = as_array(operand, "broadcast_in_dim")
     shape = canonical_shape("broadcast_in_dim", shape)

@@ -128,9 +128,13 @@ def dynamic_slice(
 ) -> Array:
     """A window of known size at an index that may be traced.
 
+    A start at which the window would reach outside is moved so that it fits: there is
+    no error, and the result always has the shape ``slice_sizes``.
+
     Args:
+      operand: an array.
       start_indices: one integer for each axis, as a sequence or an array.
-      slice_sizes: the length of the window along each axis.
+      slice_sizes: the length of the window along each axis; Python integers.
       allow_negative_indices: whether negative starts count from the end; for all axes,
         or for each.
 
@@ -142,6 +146,9 @@ def dynamic_slice(
     >>> x = cnp.arange(12).reshape(3, 4)
     >>> dynamic_slice(x, (1, 9), (2, 2)).tolist()
     [[6, 7], [10, 11]]
+
+    See Also:
+      ``dynamic_slice_in_dim``, ``dynamic_update_slice``, ``slice``.
     """
     x = as_array(operand, "dynamic_slice")
     starts = _starts("dynamic_slice", x.type, start_indices, allow_negative_indices)
@@ -158,6 +165,8 @@ def dynamic_slice_in_dim(
     allow_negative_indices: bool = True,
 ) -> Array:
     """``slice_size`` elements along one axis, from an index that may be traced.
+
+    As with ``dynamic_slice``, a start at which they would reach outside is moved.
 
     >>> import covector.numpy as cnp
     >>> dynamic_slice_in_dim(cnp.arange(6), 2, 3).tolist()
@@ -182,6 +191,9 @@ def dynamic_index_in_dim(
 ) -> Array:
     """One element of an axis, at an index that may be traced.
 
+    The axis stays with length 1 if ``keepdims``. An index out of range means the
+    nearest element.
+
     >>> import covector.numpy as cnp
     >>> x = cnp.arange(6).reshape(2, 3)
     >>> dynamic_index_in_dim(x, 1, axis=1, keepdims=False).tolist()
@@ -205,7 +217,11 @@ def dynamic_update_slice(
 ) -> Array:
     """The operand with a window replaced by ``update``, at an index that may be traced.
 
+    A start at which the window would reach outside is moved so that it fits, as in
+    ``dynamic_slice``: a write past the end overwrites the last elements.
+
     Args:
+      operand: an array; it is not changed.
       update: of the dtype and number of axes of the operand, and not larger.
       start_indices, allow_negative_indices: as for ``dynamic_slice``.
 
@@ -215,6 +231,9 @@ def dynamic_update_slice(
     >>> import covector.numpy as cnp
     >>> dynamic_update_slice(cnp.arange(5), cnp.array([8, 9]), (-2,)).tolist()
     [0, 1, 2, 8, 9]
+
+    See Also:
+      ``dynamic_update_slice_in_dim``, ``dynamic_slice``, ``scatter``.
     """
     x = as_array(operand, "dynamic_update_slice")
     update = like(x, update, "dynamic_update_slice")

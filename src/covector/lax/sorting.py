@@ -86,10 +86,16 @@ def sort_key_val(
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The k largest elements along ``axis``, largest first, and their indices (int32).
 
-    Of equal elements the first comes first; NaN comes before all numbers.
+    Of equal elements the first comes first; NaN comes before all numbers. For the k
+    smallest, negate floats.
 
     Args:
-      axis: negative counts from the end.
+      operand: ``[..., n, ...]``, real numbers or bools.
+      k: how many; a Python integer of at most n.
+      axis: the axis of length n; negative counts from the end.
+
+    Returns:
+      ``(values, indices)``, each with length k along ``axis``.
 
     Raises:
       TypeMismatch: there is no such axis, or are not k elements along it.
@@ -98,6 +104,9 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     >>> import covector.numpy as cnp
     >>> print(*top_k(cnp.array([3.0, 1.0, 2.0]), 2))
     [3. 2.] [0 2]
+
+    See Also:
+      ``sort``, ``covector.numpy.argsort``, ``argmax``.
     """
     x = as_array(operand, "top_k")
     found = TopK(int(k), axis + x.type.ndim if axis < 0 else axis)(x)
