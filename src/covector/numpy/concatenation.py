@@ -41,19 +41,27 @@ def concatenate(
     axis: Axes = 0,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The arrays one after the other along ``axis``, which all of them have.
+    """The arrays joined end to end along ``axis``, which all of them have already.
+
+    To join along a new axis use ``stack``. Each call copies everything: in a loop,
+    collect the parts in a list and join them once.
 
     Args:
-      arrays: arrays that agree in their other axes.
+      arrays: a sequence of arrays with the same number of axes, at least one, and the
+        same lengths along all axes but ``axis``; or one array, whose first axis is the
+        sequence.
       axis: an axis, or None to ravel each array first.
       dtype: of the result; by default the one that all promote to.
 
     Raises:
-      TypeMismatch: the shapes do not fit, or there is no array.
+      TypeMismatch: the shapes do not fit.
+      ArgumentError: there is no array.
 
     >>> import covector.numpy as cnp
     >>> cnp.concatenate([cnp.ones((1, 2)), cnp.zeros((2, 2))]).shape
     (3, 2)
+
+    See also: ``stack``, ``hstack``, ``vstack``, ``append``.
     """
     if isinstance(arrays, Array | np.ndarray):
         return _merge(_as_dtype(as_array(arrays, "concatenate"), dtype), axis)
@@ -121,11 +129,26 @@ def stack(
     out: None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The arrays, all of one shape, along a new axis ``axis`` of the result.
+    """The arrays, all of one shape, joined along a new axis.
+
+    n arrays ``[2, 3]`` give ``[n, 2, 3]`` for ``axis=0`` and ``[2, 3, n]`` for
+    ``axis=-1``. To join along an axis that the arrays have, use ``concatenate``.
+
+    Args:
+      arrays: a sequence of arrays, or one array, whose first axis is the sequence.
+      axis: where the new axis is in the result.
+      out: must be None.
+      dtype: of the result; by default the one that all promote to.
+
+    Raises:
+      TypeMismatch: the shapes differ.
+      ArgumentError: there is no array.
 
     >>> import covector.numpy as cnp
     >>> cnp.stack([cnp.array([1, 2]), cnp.array([3, 4])], axis=1).tolist()
     [[1, 3], [2, 4]]
+
+    See also: ``concatenate``, ``unstack``, ``expand_dims``.
     """
     check_no_out("stack", out)
     if isinstance(arrays, Array | np.ndarray):
@@ -159,12 +182,22 @@ def vstack(
 def hstack(
     tup: Sequence[ArrayLike] | ArrayLike, dtype: DTypeLike | None = None
 ) -> Array:
-    """The arrays side by side: along their second axis, or the first if it is the only
+    """The arrays side by side: joined along the second axis, or of vectors the only
     one.
+
+    Numbers count as arrays ``[1]``.
+
+    Raises:
+      TypeMismatch: the shapes do not fit.
+      ArgumentError: there is no array.
 
     >>> import covector.numpy as cnp
     >>> cnp.hstack([cnp.arange(2), cnp.arange(3)]).shape
     (5,)
+    >>> cnp.hstack([cnp.ones((2, 3)), cnp.ones((2, 1))]).shape
+    (2, 4)
+
+    See also: ``vstack``, ``concatenate``, ``column_stack``.
     """
     columns = [x if x.ndim else reshape(x, (1,)) for x in _listed("hstack", tup)]
     axis = 0 if columns and columns[0].ndim == 1 else 1
@@ -204,11 +237,26 @@ def _listed(who: str, arrays: Any) -> list[Array]:
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """``arr`` with ``values`` after its end along ``axis``; None ravels both first.
+    """A copy of ``arr`` with ``values`` after its end.
+
+    Arrays do not grow in place: a loop that appends copies everything each time, and
+    under ``jit`` compiles for each length. Collect the parts in a list and
+    ``concatenate`` them once, or fill an array of the final length with
+    ``x.at[i].set(value)``.
+
+    Args:
+      arr, values: arrays with the same number of axes, which agree along all but
+        ``axis``.
+      axis: an axis, or None to ravel both first.
+
+    Raises:
+      TypeMismatch: the shapes do not fit.
 
     >>> import covector.numpy as cnp
     >>> cnp.append(cnp.arange(2), 7).tolist()
     [0, 1, 7]
+
+    See also: ``concatenate``, ``stack``, ``insert``.
     """
     return concatenate(promote_dtypes("append", arr, values), axis)
 

@@ -63,10 +63,15 @@ def sum(
 ) -> Array:
     """The sum of the elements along ``axis``.
 
+    bool and integers with fewer bits than the default integer are summed in the default
+    one, which still overflows without an error. Sums of float16 and bfloat16 are formed
+    in more bits, then rounded: pass ``dtype="float32"`` to keep them.
+
     Args:
       axis: an axis, several, or None for all.
-      dtype: of the sum, and of the additions; by default that of ``a``, where bools and
-        narrow integers count as integers of the default width.
+      dtype: of the sum, and of the additions; by default that of ``a``, or the default
+        integer as told above.
+      out: must be None.
       keepdims: whether the axes stay, with length 1.
       initial: a scalar that is added.
       where: which elements take part; broadcasts to the shape of ``a``.
@@ -75,6 +80,10 @@ def sum(
     >>> import covector.numpy as cnp
     >>> print(cnp.sum(cnp.array([[1.0, 2.0], [3.0, 4.0]]), axis=0))
     [4. 6.]
+    >>> cnp.sum(cnp.array([100, 100], "int8"))
+    Array(200, dtype=int32)
+
+    See also: ``mean``, ``cumsum``, ``nansum``, ``prod``.
     """
     check_no_out("sum", out)
     x = _numbers("sum", a, dtype, promote_integers)
@@ -94,9 +103,14 @@ def prod(
 ) -> Array:
     """The product of the elements along ``axis``; arguments are those of ``sum``.
 
+    The derivative is right also where elements are 0. Products of many numbers leave
+    the range of their dtype soon: of positive ones, sum the logarithms instead.
+
     >>> import covector.numpy as cnp
     >>> int(cnp.prod(cnp.array([2, 3, 4])))
     24
+
+    See also: ``sum``, ``cumprod``, ``nanprod``.
     """
     check_no_out("prod", out)
     x = _numbers("prod", a, dtype, promote_integers)
@@ -125,11 +139,14 @@ def max(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The largest element along ``axis`` (None: all); NaN if there is one.
+    """The largest element along ``axis``; NaN if there is one.
 
     Complex numbers are ordered by their real parts, then by their imaginary parts.
+    Equal largest elements share the derivative equally.
 
     Args:
+      axis: an axis, several, or None for all.
+      out: must be None.
       keepdims: whether the axes stay, with length 1.
       initial: a scalar that takes part.
       where: which elements take part; needs ``initial``.
@@ -140,6 +157,8 @@ def max(
     >>> import covector.numpy as cnp
     >>> print(cnp.max(cnp.array([[1, 5], [3, 2]]), axis=1))
     [5 3]
+
+    See also: ``maximum`` (of two arrays), ``argmax``, ``nanmax``, ``min``.
     """
     check_no_out("max", out)
     x = _strong(as_array(a, "max"))
@@ -150,11 +169,13 @@ def max(
 def min(
     a: ArrayLike, axis: Axes = None, out: None = None, *args: Any, **options: Any
 ) -> Array:
-    """The smallest element along ``axis`` (None: all); otherwise as ``max``.
+    """The smallest element along ``axis``; NaN if there is one. Otherwise as ``max``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.min(cnp.array([[1, 5], [3, 2]]), axis=1))
     [1 2]
+
+    See also: ``minimum`` (of two arrays), ``argmin``, ``nanmin``, ``max``.
     """
     check_no_out("min", out)
     return reduce(MINIMUM, _strong(as_array(a, "min")), axis, *args, **options)
@@ -176,11 +197,21 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Whether all elements along ``axis`` are true, which are those that are not zero.
+    """Whether all elements along ``axis`` are true: not zero. True if there are none.
+
+    The result is an array: under ``jit``, Python's ``if`` cannot test it.
+
+    Args:
+      axis: an axis, several, or None for all.
+      out: must be None.
+      keepdims: whether the axes stay, with length 1.
+      where: which elements take part; broadcasts to the shape of ``a``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.all(cnp.array([[1, 0], [2, 3]]), axis=1))
     [False  True]
+
+    See also: ``any``, ``logical_and``, ``array_equal``.
     """
     check_no_out("all", out)
     x = convert(as_array(a, "all"), dtypes.bool_)
@@ -195,11 +226,15 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Whether any element along ``axis`` is true, which is one that is not zero.
+    """Whether any element along ``axis`` is true: not zero. False if there are none.
+
+    The arguments are those of ``all``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.any(cnp.array([[0, 0], [2, 3]]), axis=1))
     [False  True]
+
+    See also: ``all``, ``logical_or``, ``count_nonzero``.
     """
     check_no_out("any", out)
     x = convert(as_array(a, "any"), dtypes.bool_)

@@ -47,12 +47,16 @@ def reshape(
     copy: bool | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The elements of ``a`` in another shape.
+    """The elements of ``a``, in the same order, in another shape.
+
+    It does not exchange axes: to turn ``[m, n]`` into ``[n, m]`` use ``transpose``.
 
     Args:
       a: array or number.
-      shape: lengths; one of them may be −1, which stands for what is left.
-      order: ``"C"``: the last axis runs fastest; ``"F"``: the first.
+      shape: lengths, which must be known under ``jit``; one of them may be −1, which
+        stands for what is left.
+      order: ``"C"``: elements are read and written with the last axis running fastest;
+        ``"F"``: with the first, as in Fortran and MATLAB.
       copy: accepted for NumPy's sake; arrays are immutable, so it makes no difference.
       out_sharding: where the result is to be.
 
@@ -62,6 +66,10 @@ def reshape(
     >>> import covector.numpy as cnp
     >>> cnp.reshape(cnp.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
+    >>> cnp.reshape(cnp.arange(6), (2, 3), order="F").tolist()
+    [[0, 2, 4], [1, 3, 5]]
+
+    See also: ``ravel``, ``transpose``, ``expand_dims``, ``squeeze``.
     """
     x = as_array(a, "reshape")
     wanted = _fill_unknown(x.type, canonical_shape("reshape", shape))
@@ -117,12 +125,17 @@ def ravel(
 def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     """``a`` without its axes of length 1, or without those of them that ``axis`` names.
 
+    Name the axis in functions for data of any size: without it, a batch that happens to
+    have length 1 loses its axis too.
+
     Raises:
       AxisError: ``axis`` names an axis whose length is not 1.
 
     >>> import covector.numpy as cnp
     >>> cnp.squeeze(cnp.ones((1, 3, 1)), axis=0).shape
     (3, 1)
+
+    See also: ``expand_dims``, ``reshape``.
     """
     x = as_array(a, "squeeze")
     shape = x.type.shape
@@ -144,9 +157,19 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
 def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """``a`` with new axes of length 1, which stand at ``axis`` in the result.
 
+    For one axis, ``x[:, None]`` does the same.
+
+    Args:
+      axis: one position, or several, counted in the result.
+
+    Raises:
+      AxisError: a position is outside of the result, or named twice.
+
     >>> import covector.numpy as cnp
     >>> cnp.expand_dims(cnp.ones((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
+
+    See also: ``squeeze``, ``reshape``, ``broadcast_to``.
     """
     x = as_array(a, "expand_dims")
     count = len(axis) if isinstance(axis, tuple | list | range) else 1
@@ -177,12 +200,20 @@ def broadcast_shapes(*shapes: ArrayLike) -> Shape:
 def broadcast_to(
     array: Any, shape: ShapeLike, *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """``array`` repeated along new axes, and along those of length 1, to fill
+    """``array`` repeated along new axes in front and axes of length 1, to fill
     ``shape``.
+
+    Unlike NumPy's, the result is no view of ``array``. Within ``jit`` it usually takes
+    no memory, since the compiler reads ``array`` again instead.
+
+    Raises:
+      TypeMismatch: seen from the right, a length is neither 1 nor the one wanted.
 
     >>> import covector.numpy as cnp
     >>> cnp.broadcast_to(cnp.arange(2), (3, 2)).tolist()
     [[0, 1], [0, 1], [0, 1]]
+
+    See also: ``broadcast_arrays``, ``expand_dims``, ``tile``, ``repeat``.
     """
     x = as_array(array, "broadcast_to")
     wanted = canonical_shape("broadcast_to", shape)
@@ -215,11 +246,16 @@ def atleast_1d(x: ArrayLike, /) -> Array: ...
 @overload
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
-    """Each array with at least one axis; a list if there is not exactly one array.
+    """Each array with at least one axis: a number becomes ``[1]``, other arrays stay.
+
+    Returns:
+      One array for one argument; a list for none or several.
 
     >>> import covector.numpy as cnp
     >>> cnp.atleast_1d(3.0).shape
     (1,)
+
+    See also: ``atleast_2d``, ``expand_dims``.
     """
     return _each("atleast_1d", arys, lambda shape: shape or (1,))
 

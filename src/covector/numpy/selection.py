@@ -50,18 +50,36 @@ def where(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """``x`` where the condition holds, ``y`` elsewhere; all three broadcast.
+    """``x`` where the condition holds, ``y`` elsewhere; all three broadcast together.
 
-    Both are computed in full: a derivative that is infinite or NaN in the one not taken
-    spoils that of the other. With the condition alone, the indices where it holds:
-    ``nonzero(condition, size=size, fill_value=fill_value)``.
+    Both are computed in full, for all elements. A derivative that is infinite or NaN in
+    the one not taken therefore spoils the gradient: 0 · ∞ is NaN. Give the function an
+    argument that is safe first, as in the second example.
+
+    With the condition alone, the indices where it holds, as ``nonzero`` gives them.
+
+    Args:
+      condition: bools; numbers count as true where they are not zero.
+      x, y: what to choose from; the result has the dtype that both promote to.
+      size: how many indices to return, needed where the condition alone is given and
+        traced.
+      fill_value: the indices beyond those found, 0 by default.
 
     Raises:
       ArgumentError: just one of ``x`` and ``y`` is given.
+      TypeMismatch: the shapes do not broadcast.
+      ConcretizationTypeError: the condition alone is traced, and ``size`` is not given.
 
     >>> import covector.numpy as cnp
     >>> print(where(cnp.arange(4) < 2, 1, -1), where(cnp.arange(4) > 1)[0])
     [ 1  1 -1 -1] [2 3]
+    >>> from covector import grad
+    >>> wrong = grad(lambda x: where(x > 0, cnp.sqrt(x), 0.0))
+    >>> right = grad(lambda x: where(x > 0, cnp.sqrt(where(x > 0, x, 1.0)), 0.0))
+    >>> print(wrong(0.0), right(0.0))
+    nan 0.0
+
+    See also: ``select`` (many conditions), ``nonzero``, ``lax.cond`` (one branch runs).
     """
     if x is None and y is None:
         return link.numpy.nonzero(condition, size=size, fill_value=fill_value)

@@ -51,17 +51,24 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The average of the elements along ``axis``; NaN of none.
+    """The average of the elements along ``axis``; NaN where there are none.
+
+    The mean of integers is floating point. float16 and bfloat16 are summed in more
+    bits, and the result rounded.
 
     Args:
       axis: an axis, several, or None for all.
-      dtype: of the result; by default that of ``a`` if floating or complex, else float.
+      dtype: of the result; by default that of ``a`` if floating or complex, else the
+        default float.
+      out: must be None.
       keepdims: whether the axes stay, with length 1.
       where: which elements take part; broadcasts to the shape of ``a``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.mean(cnp.array([[1, 2], [3, 5]]), axis=1))
     [1.5 4. ]
+
+    See also: ``average`` (with weights), ``nanmean``, ``median``, ``std``.
     """
     check_no_out("mean", out)
     x = as_array(a, "mean")
@@ -128,11 +135,16 @@ def var(
 
 @with_parameters_of(var)
 def std(*args: Any, **options: Any) -> Array:
-    """The square root of the variance along ``axis``; arguments are those of ``var``.
+    """The standard deviation along ``axis``; arguments are those of ``var``.
+
+    The sum of squares is divided by n, as in NumPy; with ``ddof=1`` by n − 1, as in
+    pandas and R. Where all elements are equal, the derivative is 0.
 
     >>> import covector.numpy as cnp
-    >>> print(cnp.std(cnp.array([1.0, 3.0])))
-    1.0
+    >>> print(cnp.std(cnp.array([1.0, 3.0])), cnp.std(cnp.array([1.0, 3.0]), ddof=1))
+    1.0 1.4142135
+
+    See also: ``var``, ``mean``, ``nanstd``.
     """
     return _dispersion("std", *args, **options)
 
