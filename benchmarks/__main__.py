@@ -18,7 +18,6 @@ from benchmarks.worker import Binding
 RESULTS = Path(__file__).parent / "results.md"
 
 
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the measures asked for; a full run replaces ``results.md``."""
     options = parser().parse_args(arguments)

@@ -71,7 +71,8 @@ CONTENTS = {
             covector.numpy: reshaping axis_order concatenation splitting repeating
                 padding insert_delete""",
         "Indexing": "covector.numpy: indexing_take index_tricks nonzeros",
-        "Sorting, searching, sets": "covector.numpy: sorting searching unique_elements sets",
+        "Sorting, searching, sets": """
+            covector.numpy: sorting searching unique_elements sets""",
         "Products": "covector.numpy: matrix_products contraction einsum",
         "Polynomials and sampled functions": """
             covector.numpy: polynomial polynomial_zeros interpolation differences
