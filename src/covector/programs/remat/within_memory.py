@@ -91,7 +91,7 @@ class _Search:
         kept, peak = self._try(least)
         if peak > self.limit:
             return None
-        low, high = (kept, peak), (self.draft.most, plain.peak)
+        low, high = (least, peak), (self.draft.most, plain.peak)
         for _ in range(TRIALS):
             slope = max(1, high[1] - low[1]) / max(1, high[0] - low[0])
             wanted = low[0] + int((AIM * self.limit - low[1]) / slope)
@@ -99,11 +99,12 @@ class _Search:
             wanted = min(wanted, high[0] - 1)
             if low[1] >= ENOUGH * self.limit or wanted <= low[0]:
                 break
+            before = kept
             kept, peak = self._try(wanted)
             if peak > self.limit:
                 high = kept, peak
-            elif kept > low[0]:
-                low = kept, peak
+            elif kept != before:
+                low = wanted, peak
             else:
                 break
         return self.best and self.best[1]
