@@ -42,11 +42,19 @@ __all__ = [
 
 
 def add(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x + y, element by element; of bools, ``or``.
+    """x + y, element by element; the operator ``+``. Of bools, ``or``.
+
+    The arrays broadcast together, and the result has the dtype that both promote to.
+    Integers beyond it wrap around without an error.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
 
     >>> import covector.numpy as cnp
     >>> print(add(cnp.array([1, 2]), 0.5))
     [1.5 2.5]
+
+    See also: ``sum`` (along an axis), ``subtract``, ``logaddexp``.
     """
     x, y = promote("add", x1, x2)
     if x.type.dtype is bool_:
@@ -74,11 +82,19 @@ def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x · y, element by element; of bools, ``and``.
+    """x · y, element by element; the operator ``*``. Of bools, ``and``.
+
+    The arrays broadcast together, and the result has the dtype that both promote to.
+    Integers beyond it wrap around without an error.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
 
     >>> import covector.numpy as cnp
     >>> print(multiply(cnp.array([1, 2]), 3))
     [3 6]
+
+    See also: ``matmul`` (of matrices), ``outer``, ``prod``.
     """
     x, y = promote("multiply", x1, x2)
     if x.type.dtype is bool_:
@@ -136,12 +152,16 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x − y · ⌊x / y⌋, which has the sign of y: ``x1 % x2``. Of integers, x % 0 = 0.
 
+    The derivative is 1 in x and −⌊x / y⌋ in y; the jumps have none.
+
     Raises:
       DTypeError: complex numbers have no remainder.
 
     >>> import covector.numpy as cnp
     >>> remainder(cnp.array([7, -7]), 3).tolist(), float(remainder(-1.0, 0.75))
     ([1, 2], 0.5)
+
+    See also: ``fmod`` (has the sign of x), ``floor_divide``, ``divmod``.
     """
     return _remainder(*_real("remainder", x1, x2))
 
@@ -293,11 +313,16 @@ def positive(x: ArrayLike, /) -> Array:
 
 
 def absolute(x: ArrayLike, /) -> Array:
-    """|x|, element by element; of complex numbers their length. Bools stay as they are.
+    """The absolute value |x|, element by element; of complex numbers their length.
+
+    The derivative at 0 is 0. The smallest integer of a signed dtype has no positive
+    counterpart and stays negative; bools stay as they are.
 
     >>> import covector.numpy as cnp
     >>> absolute(cnp.array([3 - 4j])).tolist()
     [5.0]
+
+    See also: ``sign``, ``square``, ``hypot``, ``linalg.norm``.
     """
     x = as_array(x, "absolute")
     return x if x.type.dtype is bool_ else magnitude.abs_(x)
@@ -324,11 +349,15 @@ def fabs(x: ArrayLike, /) -> Array:
 def sign(x: ArrayLike, /) -> Array:
     """−1, 0 or 1, element by element; of complex numbers z / |z|. NaN stays NaN.
 
+    The derivative is 0 everywhere.
+
     Raises:
       DTypeError: x is bool.
 
     >>> import covector.numpy as cnp
     >>> sign(cnp.array([-3.0, 0.0, 7.0])).tolist()
     [-1.0, 0.0, 1.0]
+
+    See also: ``copysign``, ``signbit``, ``absolute``.
     """
     return magnitude.sign(as_array(x, "sign"))

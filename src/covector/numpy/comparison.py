@@ -35,11 +35,18 @@ __all__ = [
 
 
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether x = y, element by element. NaN equals nothing.
+    """Whether x = y, element by element; the operator ``==``. NaN equals nothing.
+
+    Of floating point results rounding decides: compare them with ``isclose``.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
 
     >>> import covector.numpy as cnp
     >>> equal(cnp.array([1, 2]), 2).tolist()
     [False, True]
+
+    See also: ``array_equal`` (one answer), ``isclose``, ``not_equal``.
     """
     return comparison.eq(*promote_compared("equal", x, y))
 
@@ -110,11 +117,16 @@ def _truths(who: str, x: ArrayLike, y: Any) -> Sequence[Array]:
 
 
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether both are true, element by element; numbers are true if not zero.
+    """Whether both are true, element by element; numbers are true if not zero, NaN too.
+
+    For arrays, in place of Python's ``and``, which needs a single known bool. The
+    operator ``&`` is the same for bools only: of integers it combines the bits.
 
     >>> import covector.numpy as cnp
     >>> logical_and(cnp.array([0, 2]), True).tolist()
     [False, True]
+
+    See also: ``logical_or``, ``logical_not``, ``bitwise_and``, ``all``.
     """
     return bitwise.and_(*_truths("logical_and", x, y))
 
@@ -122,9 +134,13 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether one or both are true, element by element; numbers are true if not zero.
 
+    For arrays, in place of Python's ``or``; of bools, the operator ``|``.
+
     >>> import covector.numpy as cnp
     >>> logical_or(cnp.array([0, 2]), False).tolist()
     [False, True]
+
+    See also: ``logical_and``, ``logical_xor``, ``bitwise_or``, ``any``.
     """
     return bitwise.or_(*_truths("logical_or", x, y))
 
@@ -142,9 +158,13 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is false, element by element; numbers are true if not zero.
 
+    For arrays, in place of Python's ``not``; of bools, the operator ``~``.
+
     >>> import covector.numpy as cnp
     >>> logical_not(cnp.array([0, 2])).tolist()
     [True, False]
+
+    See also: ``logical_and``, ``invert``, ``where``.
     """
     return bitwise.not_(truth("logical_not", x))
 
@@ -159,15 +179,22 @@ def isclose(
     atol: ArrayLike = 1e-8,
     equal_nan: bool = False,
 ) -> Array:
-    """Whether |a − b| ≤ atol + rtol · |b|, element by element. Infinities equal
-    themselves, and random keys those that they equal.
+    """Whether |a − b| ≤ atol + rtol · |b|, element by element.
+
+    Infinities equal themselves, and random keys those that they equal. Below ``atol``
+    everything is close: lower it to compare small numbers. The default ``rtol`` is
+    finer than the rounding of float16 and bfloat16.
 
     Args:
+      a, b: arrays that broadcast together; b is the reference.
+      rtol, atol: the relative and the absolute tolerance.
       equal_nan: whether NaN is close to NaN.
 
     >>> import covector.numpy as cnp
     >>> isclose(cnp.array([1.0, 2.0]), cnp.array([1.0 + 1e-7, 2.1])).tolist()
     [True, False]
+
+    See also: ``allclose``, ``equal``, ``finfo``.
     """
     x, y = promote_inexact("isclose", a, b)
     if is_key(x.dtype):
@@ -198,11 +225,16 @@ def allclose(
     atol: ArrayLike = 1e-8,
     equal_nan: bool = False,
 ) -> Array:
-    """Whether ``isclose`` holds for all elements.
+    """Whether ``isclose``, which has the same arguments, holds for all elements.
+
+    Returns:
+      bool[], an array: under ``jit``, Python's ``if`` cannot test it.
 
     >>> import covector.numpy as cnp
     >>> bool(allclose(cnp.array([1.0, 2.0]), cnp.array([1.0, 2.0 + 1e-7])))
     True
+
+    See also: ``isclose``, ``array_equal``.
     """
     return _all(isclose(a, b, rtol, atol, equal_nan))
 

@@ -21,6 +21,8 @@ def real(val: ArrayLike, /) -> Array:
 
     >>> float(real(3 + 4j))
     3.0
+
+    See also: ``imag``, ``conj``, ``isrealobj``.
     """
     x = as_array(val, "real")
     return parts.real(x) if dtypes.is_complex(x.type.dtype) else x
@@ -39,8 +41,13 @@ def imag(val: ArrayLike, /) -> Array:
 def conj(x: ArrayLike, /) -> Array:
     """The complex conjugate; x itself where it is real.
 
+    ``grad`` of a real function of complex numbers gives the conjugate of the direction
+    of steepest ascent: to descend, subtract ``conj`` of the gradient.
+
     >>> complex(conj(3 + 4j))
     (3-4j)
+
+    See also: ``real``, ``imag``, ``vdot``.
     """
     x = as_array(x, "conj")
     return parts.conj(x) if dtypes.is_complex(x.type.dtype) else x

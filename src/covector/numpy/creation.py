@@ -72,13 +72,15 @@ def array(
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """An array of what ``object`` holds.
+    """An array of what ``object`` holds, in memory of its own.
 
     Args:
       object: a number, nested sequences of numbers or arrays, a NumPy array, anything
         with ``__jax_array__``, ``__dlpack__``, ``__array__`` or a buffer.
-      dtype: by default what NumPy would choose, in 32 bits unless ``enable_x64`` is on;
-        the dtype of a single Python number is weak.
+      dtype: by default what NumPy would choose, in 32 bits unless ``enable_x64`` is on:
+        a float64 array of NumPy becomes float32. That of a single Python number is
+        weak.
+      copy: False returns an array unchanged, as ``asarray`` does.
       ndmin: axes of length 1 are added in front until there are so many.
       device: where the array is to be.
 
@@ -90,6 +92,8 @@ def array(
     >>> array([[1, 2], [3, 4]])
     Array([[1, 2],
            [3, 4]], dtype=int32)
+
+    See also: ``asarray``, ``full``, ``stack`` (of arrays), ``copy``.
     """
     if order != "K":
         _check_order("array", order)
@@ -207,10 +211,13 @@ def zeros(
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Zeros; float32 by default.
+    """Zeros; float32 by default. Under ``jit`` the shape must be known, as ``x.shape``
+    is.
 
     >>> zeros(3)
     Array([0., 0., 0.], dtype=float32)
+
+    See also: ``zeros_like``, ``ones``, ``full``.
     """
     x = _filled("zeros", 0, shape, dtype)
     return x if device is out_sharding is None else _placed(x, device, out_sharding)
@@ -253,10 +260,11 @@ def full(
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """An array of one value, or of values that broadcast to ``shape``.
+    """An array filled with one value, or with values that broadcast to ``shape``.
 
     Args:
-      dtype: by default that of ``fill_value``, weak where it is a Python number.
+      dtype: by default that of ``fill_value``, so an integer for ``full(2, 7)``; weak
+        where it is a Python number.
 
     >>> full(2, 7)
     Array([7, 7], dtype=int32, weak_type=True)
@@ -273,8 +281,8 @@ def zeros_like(
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Zeros of the shape and dtype of ``a``, unless others are given; where the user
-    put ``a``, on a device or over several, unless another sharding is given.
+    """Zeros of the shape and dtype of ``a``, and where that is, unless others are
+    given.
 
     >>> zeros_like(asarray([1, 2])).tolist()
     [0, 0]

@@ -32,10 +32,16 @@ __all__ = [
 
 
 def exp(x: ArrayLike, /) -> Array:
-    """eˣ, element by element.
+    """eˣ, element by element. Integers and bools become floating point.
 
-    >>> float(exp(0))
-    1.0
+    Infinite beyond x ≈ 88.7 in float32, and 11.1 in float16. For sums of exponentials
+    use ``logaddexp`` or ``scipy.special.logsumexp``, for their shares ``nn.softmax``.
+
+    >>> import covector.numpy as cnp
+    >>> print(exp(cnp.array([0.0, 100.0])))
+    [ 1. inf]
+
+    See also: ``expm1`` (exact for small x), ``exp2``, ``log``.
     """
     return transcendental.exp(inexact("exp", x))
 
@@ -50,29 +56,44 @@ def exp2(x: ArrayLike, /) -> Array:
 
 
 def expm1(x: ArrayLike, /) -> Array:
-    """eˣ − 1, exact also where x is small.
+    """eˣ − 1, element by element; exact also where x is small and ``exp(x) - 1`` is
+    not.
 
-    >>> f"{float(expm1(1e-10)):.3e}"
-    '1.000e-10'
+    >>> import covector.numpy as cnp
+    >>> f"{float(expm1(1e-10)):.3e}", float(cnp.exp(1e-10) - 1)
+    ('1.000e-10', 0.0)
+
+    See also: ``exp``, ``log1p``.
     """
     return transcendental.expm1(inexact("expm1", x))
 
 
 def log(x: ArrayLike, /) -> Array:
-    """The natural logarithm; −∞ at 0, NaN of negative real numbers.
+    """The natural logarithm, element by element; −∞ at 0, NaN of negative real numbers.
+
+    The derivative at 0 is infinite. To leave zeros out of a sum, replace the argument
+    with ``where`` before the logarithm, not the result; for x log y at 0 there is
+    ``scipy.special.xlogy``.
 
     >>> import covector.numpy as cnp
-    >>> round(float(log(cnp.e)), 6)
-    1.0
+    >>> print(log(cnp.array([1.0, 0.0, -1.0])), log(-1 + 0j))
+    [  0. -inf  nan] 3.1415927j
+
+    See also: ``log1p`` (near 1), ``log2``, ``log10``, ``exp``.
     """
     return logarithms.log(inexact("log", x))
 
 
 def log1p(x: ArrayLike, /) -> Array:
-    """log(1 + x), exact also where x is small.
+    """log(1 + x), element by element; exact also where x is small.
 
-    >>> f"{float(log1p(1e-10)):.3e}"
-    '1.000e-10'
+    −∞ at −1, NaN below.
+
+    >>> import covector.numpy as cnp
+    >>> f"{float(log1p(1e-10)):.3e}", float(cnp.log(1 + cnp.array(1e-10)))
+    ('1.000e-10', 0.0)
+
+    See also: ``log``, ``expm1``, ``logaddexp``.
     """
     return logarithms.log1p(inexact("log1p", x))
 

@@ -47,9 +47,14 @@ __all__ = [
 def isnan(x: ArrayLike, /) -> Array:
     """Whether a number is NaN; of a complex one, whether a part is.
 
+    The test ``x == nan`` is always false. To find the line that makes a NaN, see the
+    option ``debug_nans``.
+
     >>> import covector.numpy as cnp
     >>> isnan(cnp.array([1.0, cnp.nan])).tolist()
     [False, True]
+
+    See also: ``isfinite``, ``isinf``, ``nan_to_num``, ``nansum``.
     """
     x = as_array(x, "isnan")
     return ne(x, x) if dtypes.is_inexact(x.type.dtype) else _everywhere(False, x)
@@ -61,6 +66,8 @@ def isinf(x: ArrayLike, /) -> Array:
     >>> import covector.numpy as cnp
     >>> isinf(cnp.array([1.0, -cnp.inf])).tolist()
     [False, True]
+
+    See also: ``isposinf``, ``isneginf``, ``isfinite``, ``isnan``.
     """
     x = as_array(x, "isinf")
     if dtypes.is_complex(x.type.dtype):
@@ -71,11 +78,14 @@ def isinf(x: ArrayLike, /) -> Array:
 
 
 def isfinite(x: ArrayLike, /) -> Array:
-    """Whether a number is neither infinite nor NaN, nor a part of a complex one is.
+    """Whether a number is neither infinite nor NaN; of a complex one, whether no part
+    is.
 
     >>> import covector.numpy as cnp
     >>> isfinite(cnp.array([1.0, cnp.inf, cnp.nan])).tolist()
     [True, False, False]
+
+    See also: ``isnan``, ``isinf``, ``nan_to_num``.
     """
     x = as_array(x, "isfinite")
     if dtypes.is_complex(x.type.dtype):

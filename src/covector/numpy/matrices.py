@@ -62,15 +62,21 @@ def eye(
     *,
     device: ShardingLike | None = None,
 ) -> Array:
-    """Ones on a diagonal, zeros elsewhere: ``[N, M]``, or square without ``M``.
+    """The identity matrix ``[N, N]``, or ``[N, M]`` with ones on one diagonal.
 
     Args:
+      N, M: lengths, which must be known under ``jit``.
       k: which diagonal: 0 the main one, positive ones above it, negative ones below.
       dtype: float32 by default.
+
+    Raises:
+      ArgumentError: a length is negative.
 
     >>> print(eye(2, 3, k=1))
     [[0. 1. 0.]
      [0. 0. 1.]]
+
+    See also: ``identity``, ``diag``, ``tri``.
     """
     mask = _mask("eye", N, N if M is None else M, operator.eq, k)
     return asarray(mask, float if dtype is None else dtype, device=device)
@@ -101,7 +107,11 @@ def tri(
 
 
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """The matrices ``[..., n, m]`` with zeros above the diagonal k.
+    """The lower triangle of matrices ``[..., n, m]``: zeros above the diagonal k.
+
+    Args:
+      m: one matrix, or a stack of them.
+      k: 0 for the main diagonal, positive for one above it, negative for one below.
 
     Raises:
       AxisError: the array has fewer than two axes.
@@ -109,16 +119,22 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     >>> print(tril(ones((2, 3))))
     [[1. 0. 0.]
      [1. 1. 0.]]
+
+    See also: ``triu``, ``tri`` (a mask), ``tril_indices``.
     """
     return _triangle("tril", m, operator.le, k)
 
 
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """The matrices ``[..., n, m]`` with zeros below the diagonal k; see ``tril``.
+    """The upper triangle of matrices ``[..., n, m]``: zeros below the diagonal k.
+
+    Arguments are those of ``tril``.
 
     >>> print(triu(ones((2, 3))))
     [[1. 1. 1.]
      [0. 1. 1.]]
+
+    See also: ``tril``, ``triu_indices``.
     """
     return _triangle("triu", m, operator.ge, k)
 
@@ -156,6 +172,8 @@ def _mask(
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The diagonal k of a matrix; or the matrix that has ``v [n]`` as diagonal k.
 
+    Of a stack of matrices ``diagonal`` gives the diagonals.
+
     Raises:
       AxisError: ``v`` has neither one axis nor two.
 
@@ -164,6 +182,8 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     [[0 1 0]
      [0 0 2]
      [0 0 0]]
+
+    See also: ``diagonal``, ``diagflat``, ``fill_diagonal``, ``trace``.
     """
     x = as_array(v, "diag")
     if x.type.ndim == 2:

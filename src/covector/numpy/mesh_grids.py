@@ -23,6 +23,9 @@ def meshgrid(
 ) -> tuple[Array, ...]:
     """The coordinates of a grid, one array for each of the vectors that span it.
 
+    The default order exchanges the first two axes, as for pictures: ``[n₂, n₁, …]``.
+    Pass ``indexing="ij"`` for arrays whose axis k belongs to vector k.
+
     Args:
       xi: vectors ``[n₁], [n₂], …``, or numbers.
       copy: must be True: arrays do not share memory that could be written to.
@@ -36,6 +39,8 @@ def meshgrid(
     >>> x, y = meshgrid(arange(2), arange(3), indexing="ij")
     >>> x.tolist(), y.tolist()
     ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
+
+    See also: ``mgrid``, ``ix_``, ``indices``.
     """
     if indexing not in ("xy", "ij"):
         raise ArgumentError(

@@ -25,21 +25,30 @@ __all__ = [
 
 
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The larger of x and y, element by element; NaN if one is.
+    """The larger of two arrays, element by element; NaN if one of the two is.
+
+    Where both are equal, each gets half of the derivative: that of ``maximum(x, 0)`` at
+    0 is 0.5, and that of ``nn.relu`` is 0.
 
     >>> import covector.numpy as cnp
     >>> print(maximum(cnp.array([1, 5]), 3))
     [3 5]
+
+    See also: ``max`` (along an axis), ``fmax`` (ignores NaN), ``clip``, ``minimum``.
     """
     return max_(*promote_bounds("maximum", x, y, upper=False))
 
 
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The smaller of x and y, element by element; NaN if one is.
+    """The smaller of two arrays, element by element; NaN if one of the two is.
+
+    Where both are equal, each gets half of the derivative.
 
     >>> import covector.numpy as cnp
     >>> print(minimum(cnp.array([1, 5]), 3))
     [1 3]
+
+    See also: ``min`` (along an axis), ``fmin`` (ignores NaN), ``clip``, ``maximum``.
     """
     return min_(*promote_bounds("minimum", x, y, upper=True))
 
@@ -67,9 +76,13 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> Array:
-    """min(max(x, low), high): each element brought between two bounds.
+    """Each element brought between two bounds: ``minimum(maximum(x, low), high)``.
+
+    NaN stays NaN. The derivative is 1 between the bounds, 0 beyond them, so that
+    gradient descent does not bring an element back, and 0.5 at a bound.
 
     Args:
+      arr: the array; integers or floats.
       min, max: the bounds, which broadcast against ``arr``; None where there is none.
         An integer beyond the dtype bounds nothing.
 
@@ -78,8 +91,10 @@ def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> A
       IntegerOverflow: an integer beyond the dtype would be the result.
 
     >>> import covector.numpy as cnp
-    >>> print(clip(cnp.arange(5), 1, 3))
-    [1 1 2 3 3]
+    >>> print(clip(cnp.arange(5), 1, 3), clip(cnp.arange(5), max=2))
+    [1 1 2 3 3] [0 1 2 2 2]
+
+    See also: ``maximum``, ``minimum``, ``nan_to_num``.
     """
     x = as_array(arr, "clip")
     if hasattr(min, "dtype") and hasattr(max, "dtype"):  # all three meet at once

@@ -24,7 +24,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x to the power y, element by element: ``x1 ** x2``.
 
     A Python integer as exponent is part of the program, which then only multiplies: the
-    result has the dtype of x, and its derivative is defined everywhere.
+    result has the dtype of x, and its derivative is defined everywhere. A negative
+    number to a power that is not whole is NaN: see ``cbrt``, or make x complex.
 
     Raises:
       DTypeError: x holds integers and y is a negative Python integer.
@@ -32,6 +33,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> import covector.numpy as cnp
     >>> print(power(cnp.array([2.0, 3.0]), 2), power(2, cnp.array([0.5, 3.0])))
     [4. 9.] [1.4142135 8.       ]
+
+    See also: ``square``, ``sqrt``, ``cbrt``, ``float_power``.
     """
     return _power("power", x1, x2)
 
@@ -51,18 +54,27 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 def square(x: ArrayLike, /) -> Array:
     """x², element by element; bools count as integers.
 
+    Of complex numbers it is z · z, not |z|².
+
     >>> import covector.numpy as cnp
     >>> print(square(cnp.array([1, -2])))
     [1 4]
+
+    See also: ``power``, ``sqrt``, ``absolute``.
     """
     return powers.square(number("square", x))
 
 
 def sqrt(x: ArrayLike, /) -> Array:
-    """√x, element by element; NaN of negative real numbers.
+    """The square root, element by element; NaN of negative real numbers.
 
-    >>> float(sqrt(4))
-    2.0
+    The derivative at 0 is infinite, so the gradient of a length ``sqrt((x**2).sum())``
+    is NaN where x is 0. ``linalg.norm`` and ``hypot`` give 0 there.
+
+    >>> print(sqrt(4), sqrt(-1), sqrt(-1 + 0j))
+    2.0 nan 1j
+
+    See also: ``cbrt``, ``linalg.norm``, ``hypot``, ``lax.rsqrt``.
     """
     return roots.sqrt(inexact("sqrt", x))
 

@@ -50,10 +50,12 @@ def arange(
 ) -> Array:
     """start, start + step, … up to but without stop; ``arange(n)`` counts from 0.
 
-    The bounds must be known, for the length follows from them. They may be floating
-    point, though then ``linspace`` is more predictable.
+    With a floating step the number of elements depends on rounding, and the last may
+    pass stop, as in the second example: use ``linspace`` then.
 
     Args:
+      start, stop, step: numbers. The length follows from them, so under ``jit`` they
+        must be known: a shape, or an argument in ``static_argnums``.
       dtype: by default that in which the bounds meet.
 
     Raises:
@@ -64,6 +66,10 @@ def arange(
 
     >>> print(arange(4), arange(1, 2, 0.25))
     [0 1 2 3] [1.   1.25 1.5  1.75]
+    >>> print(arange(1, 1.3, 0.1))
+    [1.  1.1 1.2 1.3]
+
+    See also: ``linspace``, ``meshgrid``, ``indices``.
     """
     bounds = [_known(x) for x in (start, stop, step) if x is not None]
     if dtype is None:
@@ -158,17 +164,24 @@ def linspace(
     *,
     device: ShardingLike | None = None,
 ) -> Any:
-    """``num`` evenly spaced numbers from ``start`` to ``stop``.
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, which is included.
 
     Args:
-      start, stop: numbers, or arrays that broadcast to some shape.
-      endpoint: whether ``stop`` is the last number; else it is where the next would be.
+      start, stop: numbers, or arrays that broadcast to some shape. They may be traced.
+      num: how many; known under ``jit``, since it is a length.
+      endpoint: whether ``stop`` is the last number; False leaves it out, and the
+        distance is (stop − start) / num, as for one period of a periodic function.
       retstep: return the distance between neighbours as well.
       dtype: integers are rounded down. By default floating point.
       axis: where in the result the new axis is.
 
-    >>> print(linspace(0, 1, 5))
-    [0.   0.25 0.5  0.75 1.  ]
+    Raises:
+      ArgumentError: ``num`` is negative.
+
+    >>> print(linspace(0, 1, 5), linspace(0, 1, 4, endpoint=False))
+    [0.   0.25 0.5  0.75 1.  ] [0.   0.25 0.5  0.75]
+
+    See also: ``arange``, ``logspace``, ``geomspace``.
     """
     x, y = promote_dtypes_inexact("linspace", start, stop)
     num = _count("linspace", num)

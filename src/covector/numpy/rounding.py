@@ -35,12 +35,16 @@ _to_even = rounding.Round(rounding.RoundingMethod.TO_NEAREST_EVEN)
 def floor(x: ArrayLike, /) -> Array:
     """The largest whole number not above x; integers and bools stay as they are.
 
+    The dtype stays floating: for integers add ``.astype(int)``. The derivative is 0.
+
     Raises:
       DTypeError: x is complex.
 
     >>> import covector.numpy as cnp
     >>> print(floor(cnp.array([1.7, -1.2])))
     [ 1. -2.]
+
+    See also: ``ceil``, ``trunc`` (towards 0), ``round``, ``floor_divide``.
     """
     return _rounded("floor", x, rounding.floor)
 
@@ -51,6 +55,8 @@ def ceil(x: ArrayLike, /) -> Array:
     >>> import covector.numpy as cnp
     >>> print(ceil(cnp.array([1.2, -1.7])))
     [ 2. -1.]
+
+    See also: ``floor``, ``trunc``, ``round``.
     """
     return _rounded("ceil", x, rounding.ceil)
 
@@ -93,8 +99,12 @@ def rint(x: ArrayLike, /) -> Array:
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """``a`` rounded to so many decimals; halfway between two, to the even one.
 
+    So ``round(0.5)`` is 0 and ``round(1.5)`` is 2, as in NumPy and Python. The dtype
+    stays, and the derivative is 0.
+
     Args:
       decimals: negative to round to tens, hundreds and so on, integers as well.
+      out: must be None.
 
     Raises:
       DTypeError: ``a`` is bool.
@@ -102,6 +112,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     >>> import covector.numpy as cnp
     >>> round(cnp.array([0.5, 1.5, 2.345]), 2).tolist(), int(round(1250, -2))
     ([0.5, 1.5, 2.3399...], 1200)
+
+    See also: ``floor``, ``ceil``, ``trunc``.
     """
     check_no_out("round", out)
     # Beyond the decimals of all dtypes one is as good as another.

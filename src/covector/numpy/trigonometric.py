@@ -42,19 +42,25 @@ __all__ = [
 
 
 def sin(x: ArrayLike, /) -> Array:
-    """The sine of an angle.
+    """The sine of an angle in radians, element by element.
 
-    >>> float(sin(0))
-    0.0
+    >>> import covector.numpy as cnp
+    >>> print(sin(cnp.array([0.0, cnp.pi / 2])))
+    [0. 1.]
+
+    See also: ``cos``, ``arcsin``, ``radians``, ``sinc``.
     """
     return transcendental.sin(inexact("sin", x))
 
 
 def cos(x: ArrayLike, /) -> Array:
-    """The cosine of an angle.
+    """The cosine of an angle in radians, element by element.
 
-    >>> float(cos(0))
-    1.0
+    >>> import covector.numpy as cnp
+    >>> print(cos(cnp.array([0.0, cnp.pi])))
+    [ 1. -1.]
+
+    See also: ``sin``, ``arccos``, ``radians``.
     """
     return transcendental.cos(inexact("cos", x))
 
@@ -83,8 +89,14 @@ asin = arcsin
 def arccos(x: ArrayLike, /) -> Array:
     """The angle between 0 and π with cosine x; NaN of real x outside [−1, 1].
 
+    The derivative at ±1 is infinite, and a cosine that rounding put beyond 1 gives NaN:
+    for the angle between vectors use ``arctan2`` of the lengths of cross and dot
+    product.
+
     >>> round(float(arccos(0)), 6)
     1.570796
+
+    See also: ``arcsin``, ``arctan2``, ``cos``.
     """
     return transcendental.acos(inexact("arccos", x))
 
@@ -105,12 +117,19 @@ atan = arctan
 
 
 def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The angle of the point (x2, x1) — the second coordinate comes first.
+    """The angle of the point (x2, x1) in radians: the second coordinate comes first.
 
-    Between −π and π, by the signs of both.
+    Between −π and π, by the signs of both. At the origin the angle is 0 or ±π by the
+    signs of the zeros, and the derivative is NaN.
+
+    Args:
+      x1: y, the vertical coordinates; real.
+      x2: x, the horizontal ones, which broadcast with them.
 
     >>> round(float(arctan2(1, -1)), 6)
     2.356194
+
+    See also: ``arctan``, ``angle`` (of complex numbers), ``hypot``.
     """
     return transcendental.atan2(*promote_inexact("arctan2", x1, x2))
 
@@ -140,10 +159,15 @@ def cosh(x: ArrayLike, /) -> Array:
 
 
 def tanh(x: ArrayLike, /) -> Array:
-    """The hyperbolic tangent, sinh x / cosh x.
+    """The hyperbolic tangent sinh x / cosh x, element by element; between −1 and 1.
 
-    >>> float(tanh(0))
-    0.0
+    Far from 0 it is rounded to ±1, and its derivative to 0.
+
+    >>> import covector.numpy as cnp
+    >>> print(tanh(cnp.array([-100.0, 0.0, 100.0])))
+    [-1.  0.  1.]
+
+    See also: ``arctanh``, ``sinh``, ``nn.sigmoid``.
     """
     return transcendental.tanh(inexact("tanh", x))
 
