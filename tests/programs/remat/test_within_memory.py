@@ -34,9 +34,14 @@ def recurrent(w, xs, reverse=False):
     return (last**2).sum() + (ys**2).sum()
 
 
-def use_of(f, *args):
+def run(f, *args):
+    """The results, and the compiled peak."""
     compiled = cv.jit(f).lower(*args).compile()
-    return compiled.runtime_executable().memory_use()
+    return compiled(*args), compiled.runtime_executable().memory_use().peak
+
+
+def peak(f, *args):
+    return run(f, *args)[1]
 
 
 def assert_near(got, wanted):
@@ -50,23 +55,22 @@ def assert_near(got, wanted):
     [(chain, (WEIGHTS, X), (0.7,)), (recurrent, (WEIGHTS[0], STEPS), (0.7,))],
 )
 def test_a_gradient_stays_below_its_budget_and_is_the_same(f, args, parts):
-    plain = cv.value_and_grad(f, (0, 1))
-    wanted, before = cv.jit(plain)(*args), use_of(plain, *args).peak
+    wanted, before = run(cv.value_and_grad(f, (0, 1)), *args)
     for part in parts:
         budget = int(part * before)
-        within = cv.value_and_grad(f, (0, 1), memory=budget)
-        assert use_of(within, *args).peak <= budget
-        assert_near(within(*args), wanted)
+        found, needed = run(cv.value_and_grad(f, (0, 1), memory=budget), *args)
+        assert needed <= budget
+        assert_near(found, wanted)
 
 
 def test_with_room_for_everything_nothing_is_computed_again():
-    budget = use_of(cv.grad(chain), WEIGHTS, X).peak + 1024
+    budget = peak(cv.grad(chain), WEIGHTS, X) + 1024
     within = cv.grad(chain, memory=budget)
     assert "checkpoint" not in str(cv.make_jaxpr(within)(WEIGHTS, X))
 
 
 def test_checkpoint_takes_a_budget_and_composes_with_other_transformations():
-    budget = int(0.75 * use_of(cv.value_and_grad(chain), WEIGHTS, X).peak)
+    budget = int(0.75 * peak(cv.value_and_grad(chain), WEIGHTS, X))
     kept = cv.checkpoint(chain, memory=budget)
     np.testing.assert_allclose(kept(WEIGHTS, X), chain(WEIGHTS, X), rtol=1e-5)
     wanted = cv.grad(chain)(WEIGHTS, X)
@@ -114,7 +118,7 @@ def test_a_budget_that_no_plan_keeps_says_the_smallest_one_and_the_line():
         cv.grad(chain, memory="200kB")(WEIGHTS, X)
     least = int(str(caught.value).split(" bytes")[0].split("(")[-1])
     within = cv.grad(chain, memory=least)
-    assert use_of(within, WEIGHTS, X).peak <= least
+    assert peak(within, WEIGHTS, X) <= least
 
 
 def test_auxiliary_results_and_reductions_go_with_a_budget():
