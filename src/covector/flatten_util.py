@@ -12,12 +12,19 @@ from covector.errors import TypeMismatch
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """All arrays of a tree end to end as one vector, and the function that goes back.
 
-    Arrays of different dtypes are promoted to one, and going back restores them. If all
-    have one dtype, going back gives that of the vector it is given.
+    Use it where an algorithm wants one vector of parameters. Arrays of different dtypes
+    are promoted to one, and going back restores them. If all have one dtype, going back
+    gives that of the vector it is given.
+
+    Args:
+      pytree: a tree of arrays or numbers.
+
+    Returns:
+      ``(vector, back)``: ``vector`` is ``[n]``; ``back(vector)`` is the tree.
 
     Raises:
-      TypeMismatch: the function that goes back is given a vector of another length, or
-        of another dtype than the tree's where that has several.
+      TypeMismatch: ``back`` is given a vector of another length, or of another dtype
+        than the tree's where that has several.
 
     >>> vector, back = ravel_pytree({"a": 1.0, "b": cnp.arange(2.0)})
     >>> vector.tolist(), back(vector)["b"].tolist()

@@ -82,6 +82,9 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
     >>> unflatten(structure((0, [0])), ["left", "right"])
     ('left', ['right'])
+
+    See Also:
+      ``flatten``, ``structure``.
     """
     if not isinstance(leaves, list | tuple):
         leaves = list(leaves)
@@ -119,8 +122,15 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     Structures compare equal if the containers, their lengths, the keys of dicts and the
     static data of registered classes do. The leaves do not matter, nor do their shapes.
 
+    Args:
+      tree: any nesting of containers.
+      is_leaf: a function of subtrees; where it returns True, the subtree is a leaf.
+
     >>> structure([1, (2, None)])
     PyTreeDef([*, (*, None)])
+
+    See Also:
+      ``flatten``, ``covector.eval_shape`` for shapes and dtypes of a result.
     """
     return flatten(tree, is_leaf)[1]
 
@@ -144,7 +154,8 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     Args:
       f: a function of a leaf of ``tree``, and of one value from each of ``rest``.
       tree: the tree whose structure counts. ``f`` is not called for None, which has no
-        leaves, and the result has None there.
+        leaves, and the result has None there: for others,
+        ``is_leaf=lambda x: x is None``.
       rest: trees that have at least this structure.
       is_leaf: a function of subtrees of ``tree``; where it returns True, the subtree is
         a leaf.
@@ -223,6 +234,9 @@ def reduce(
 
     >>> reduce(lambda total, leaf: total - leaf, [1, (2, 3)], 10)
     4
+
+    See Also:
+      ``reduce_associative``, ``leaves``.
     """
     check_function("reduce", function)
     items = leaves(tree, is_leaf)
@@ -298,10 +312,15 @@ def transpose(
     inner_treedef: PyTreeDef | None,
     pytree_to_transpose: Any,
 ) -> Any:
-    """A tree of structure inner of outer, from one of structure outer of inner.
+    """A list of dicts as a dict of lists, and the like: two structures change places.
 
     Args:
-      inner_treedef: None takes the structure of the first inner tree.
+      outer_treedef: the structure outside in ``pytree_to_transpose``.
+      inner_treedef: the structure of each of its leaves; None takes that of the first.
+      pytree_to_transpose: a tree of structure outer of inner.
+
+    Returns:
+      A tree of structure inner of outer.
 
     Raises:
       TreeMismatch: the tree is not outer of inner.

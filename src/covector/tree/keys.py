@@ -27,7 +27,12 @@ from covector.tree.registry import (
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """The path as one would write it in Python, or bare and joined by ``separator``.
+    """The path of a leaf as text: as one would write it in Python.
+
+    Args:
+      keys: a path, of ``flatten_with_path`` or ``map_with_path``.
+      simple: only the names and numbers, joined by ``separator``.
+      separator: what stands between two keys.
 
     >>> path = (GetAttrKey("layers"), SequenceKey(0), DictKey("w"))
     >>> keystr(path)

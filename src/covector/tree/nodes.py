@@ -31,7 +31,9 @@ def register_pytree_node(
     """Make a class a node, by functions that flatten and unflatten it.
 
     Args:
-      flatten_func: instance → (children, static data).
+      nodetype: the class; subclasses of it are no nodes.
+      flatten_func: instance → (children, static data). Static data is part of a
+        compiled program: use small hashable values, not arrays.
       unflatten_func: (static data, children) → instance.
       flatten_with_keys_func: instance → ((key, child) pairs, static data). Without
         it, paths count the children.
@@ -48,6 +50,9 @@ def register_pytree_node(
     ... )
     >>> tree.map(lambda x: x + 1, Span(1, 5)).stop
     6
+
+    See Also:
+      ``register_dataclass``, ``register_pytree_node_class``.
     """
     _register(
         "register_pytree_node",
@@ -106,8 +111,10 @@ def register_pytree_with_keys(
 def register_pytree_node_class(cls: Class) -> Class:
     """Make a class a node, by its own ``tree_flatten`` and ``tree_unflatten``.
 
-    ``tree_flatten(self)`` returns (children, static data) and the class method
-    ``tree_unflatten(cls, static data, children)`` an instance.
+    Is a decorator. ``tree_flatten(self)`` returns (children, static data) and the class
+    method ``tree_unflatten(cls, static data, children)`` an instance. Children may be
+    anything here, also tracers or None: do not convert or check them. Static data is
+    part of a compiled program: use small hashable values, not arrays.
 
     Raises:
       TreeMismatch: a method is missing, or the class is a node already.
@@ -124,6 +131,9 @@ def register_pytree_node_class(cls: Class) -> Class:
     ...         return cls(*children, unit)
     >>> tree.structure(Scaled(3.0, "m"))
     PyTreeDef(CustomNode(Scaled[m], [*]))
+
+    See Also:
+      ``register_dataclass``, ``register_pytree_node``.
     """
     _need_methods("register_pytree_node_class", cls, "tree_flatten", "tree_unflatten")
     _register(

@@ -19,15 +19,21 @@ def flatten_with_path(
 
     A path is a tuple of keys: ``DictKey`` and ``SequenceKey``, ``GetAttrKey`` for
     fields of dataclasses and namedtuples, ``FlattenedIndexKey`` where a class names
-    none. ``keystr`` makes words of it.
+    none. ``keystr`` makes text of it.
 
     Args:
       tree: any nesting of containers.
       is_leaf: where it returns True, a subtree counts as a leaf.
       is_leaf_takes_path: call ``is_leaf(path, subtree)``, not ``is_leaf(subtree)``.
 
+    Returns:
+      A list of ``(path, leaf)``, and a ``PyTreeDef``.
+
     >>> flatten_with_path({"w": (3,)})[0]
     [((DictKey(key='w'), SequenceKey(idx=0)), 3)]
+
+    See Also:
+      ``map_with_path``, ``leaves_with_path``, ``flatten``.
     """
     predicate = is_leaf
     if is_leaf is not None and not is_leaf_takes_path:
@@ -79,6 +85,9 @@ def map_with_path(
     >>> from covector.tree.keys import keystr
     >>> map_with_path(lambda path, x: f"{keystr(path)} = {x}", {"a": 1, "b": [2]})
     {'a': "['a'] = 1", 'b': ["['b'][0] = 2"]}
+
+    See Also:
+      ``map``, ``leaves_with_path``, ``covector.tree_util.keystr``.
     """
     check_function("map_with_path", f)
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)

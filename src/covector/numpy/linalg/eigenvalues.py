@@ -40,9 +40,10 @@ def eigh(
 
     Returns:
       ``(eigenvalues, eigenvectors)``: w ``[..., n]``, real and ascending, and V like
-      ``a``; NaN for a matrix with NaN or infinities. Which vectors belong to equal
-      eigenvalues is not determined, nor is the sign or phase of any: derivatives are
-      right for functions that do not depend on the choice, and finite for others.
+      ``a``: column k belongs to w[k]. NaN for a matrix with NaN or infinities. Which
+      vectors belong to equal eigenvalues is not determined, nor is the sign or phase of
+      any: derivatives are right for functions that do not depend on the choice, and
+      finite for others.
 
     Raises:
       ArgumentError: there is no such triangle.
@@ -51,6 +52,9 @@ def eigh(
     >>> w, v = cnp.linalg.eigh(cnp.array([[2.0, 1.0], [1.0, 2.0]]))
     >>> print(w.round(5))
     [1. 3.]
+
+    See Also:
+      ``eigvalsh``, ``eig`` for other matrices, ``svd``.
     """
     x = _hermitian("eigh", a, UPLO, symmetrize_input)
     v, w = Eigh()(x)
@@ -60,7 +64,13 @@ def eigh(
 def eigvalsh(
     a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True
 ) -> Array:
-    """The eigenvalues of Hermitian matrices, as ``eigh`` gives them.
+    """The eigenvalues of Hermitian matrices, real and ascending.
+
+    Args:
+      a, UPLO, symmetrize_input: as for ``eigh``.
+
+    Returns:
+      ``[..., n]``.
 
     Raises:
       ArgumentError: there is no such triangle.
@@ -68,6 +78,9 @@ def eigvalsh(
     >>> import covector.numpy as cnp
     >>> print(cnp.linalg.eigvalsh(cnp.array([[2.0, 1.0], [1.0, 2.0]])).round(5))
     [1. 3.]
+
+    See Also:
+      ``eigh``, ``eigvals``.
     """
     x = _hermitian("eigvalsh", a, UPLO, symmetrize_input)
     return Eigh(vectors=False)(x)[0]
@@ -86,6 +99,12 @@ def _hermitian(who: str, a: ArrayLike, triangle: str | None, symmetrize: bool) -
 def eig(a: ArrayLike) -> EigResult:
     """The eigenvalues w and eigenvectors V of square matrices: A V = V diag(w).
 
+    For Hermitian matrices use ``eigh``: it is faster, and its eigenvalues are real and
+    in order.
+
+    Args:
+      a: ``[..., n, n]``, real or complex.
+
     Returns:
       ``(eigenvalues, eigenvectors)``: w ``[..., n]``, in no order, and V like ``a``;
       complex numbers also where all are real. The vectors have length 1, and the
@@ -98,6 +117,9 @@ def eig(a: ArrayLike) -> EigResult:
     >>> w, v = cnp.linalg.eig(cnp.array([[0.0, -1.0], [1.0, 0.0]]))
     >>> print(w)
     [0.+1.j 0.-1.j]
+
+    See Also:
+      ``eigh``, ``eigvals``.
     """
     x = square_matrices("eig", a)
     w, v = Eig()(x)

@@ -57,6 +57,9 @@ def cholesky(
 ) -> Array:
     """The lower triangular L of A = L Lᴴ, with a positive diagonal.
 
+    Rounding can make a covariance indefinite: a small number added to its diagonal
+    helps.
+
     Args:
       a: ``[..., n, n]``, Hermitian and positive definite.
       upper: give Lᴴ instead.
@@ -74,6 +77,9 @@ def cholesky(
     >>> print(cnp.linalg.cholesky(cnp.array([[4.0, 2.0], [2.0, 5.0]])))
     [[2. 0.]
      [1. 2.]]
+
+    See Also:
+      ``covector.scipy.linalg.cho_solve``, ``covector.scipy.linalg.solve_triangular``.
     """
     x = square_matrices("cholesky", a)
     if symmetrize_input:
@@ -100,6 +106,10 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
         ``"raw"``: the transposed matrix that LAPACK makes, with the vectors of
         reflections, and their numbers τ; these have no derivative.
 
+    Returns:
+      ``(Q, R)``, or R. The diagonal of R may be negative. Derivatives need the first k
+      columns of ``a`` to be linearly independent: otherwise they are not finite.
+
     Raises:
       ArgumentError: there is no such mode.
 
@@ -108,6 +118,9 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     >>> print(abs(r).round(3))
     [[5.  2.2]
      [0.  0.4]]
+
+    See Also:
+      ``svd``, ``cholesky``, ``lstsq``.
     """
     x = matrices("qr", a)
     if mode == "raw":

@@ -40,7 +40,11 @@ def norm(
 ) -> Array:
     """A norm of vectors along one axis, or of matrices along two.
 
+    Without ``ord`` and ``axis`` it is the length of all elements as one vector. Its
+    gradient at 0 is 0, not NaN.
+
     Args:
+      x: ``[...]``, real or complex; integers are promoted to floats.
       ord: None is the square root of the sum of squares. Of vectors with elements x:
         ``inf`` is max |x|, ``-inf`` min |x|, 0 the number of elements that are not
         zero, and any other number p is (Σ |x|ᵖ)^(1/p). Of matrices: ``"fro"`` is the
@@ -58,6 +62,9 @@ def norm(
     5.0
     >>> print(cnp.linalg.norm(cnp.array([[1.0, -2.0], [3.0, 4.0]]), ord=1))
     6.0
+
+    See Also:
+      ``vector_norm``, ``matrix_norm``.
     """
     a = inexact("norm", x)
     axes = canonical_axes("norm", axis, a.type.ndim)

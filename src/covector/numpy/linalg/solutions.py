@@ -76,10 +76,12 @@ class SlogdetResult(NamedTuple):
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The x with ``a @ x = b``.
 
+    It is faster and more accurate than ``inv(a) @ b``.
+
     Args:
       a: square matrices ``[..., n, n]``.
       b: ``[n]``, one right-hand side for all of them, or ``[..., n, m]``; the axes in
-        front broadcast.
+        front broadcast. For one vector per matrix, give ``[..., n, 1]``.
 
     Returns:
       Like ``b``; infinite or NaN for a singular matrix, where values are not known.
@@ -91,6 +93,9 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     >>> import covector.numpy as cnp
     >>> print(cnp.linalg.solve(cnp.array([[2.0, 0.0], [0.0, 4.0]]), cnp.ones(2)))
     [0.5  0.25]
+
+    See Also:
+      ``lstsq``, ``covector.scipy.linalg.solve`` for symmetric matrices and others.
     """
     x, y = two_operands("solve", a, b)
     square_matrices("solve", x)
@@ -127,6 +132,8 @@ def _refuse_singular(who: str, x: Value, out: Value) -> None:
 def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices ``[..., n, n]``.
 
+    To multiply by an inverse use ``solve``, which is faster and more accurate.
+
     Returns:
       Like ``a``; infinite or NaN for a singular matrix, where values are not known.
 
@@ -137,6 +144,9 @@ def inv(a: ArrayLike) -> Array:
     >>> print(cnp.linalg.inv(cnp.array([[2.0, 0.0], [0.0, 4.0]])))
     [[0.5  0.  ]
      [0.   0.25]]
+
+    See Also:
+      ``solve``, ``pinv``.
     """
     x = square_matrices("inv", a)
     out = by_factors.inverse(x)
@@ -324,8 +334,8 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 def det(a: ArrayLike) -> Array:
     """The determinants of square matrices ``[..., n, n]``.
 
-    The derivative is right for singular matrices too; the second one is not finite
-    there.
+    Those of large matrices overflow; ``slogdet`` gives logarithms. The derivative is
+    right for singular matrices too; the second one is not finite there.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.linalg.det(cnp.array([[2.0, 1.0], [1.0, 3.0]])).round(4))

@@ -170,6 +170,9 @@ def solve_triangular(
 ) -> Array:
     """The x with ``op(a) @ x = b``, for triangular ``a``.
 
+    The upper triangle is read by default: give ``lower=True`` with what ``cholesky`` of
+    ``covector.numpy.linalg`` returns.
+
     Args:
       a: ``[..., n, n]``, of which one triangle is read.
       b: ``[n]``, or ``[..., n, m]``; the axes in front broadcast.
@@ -186,6 +189,9 @@ def solve_triangular(
     >>> a = cnp.array([[2.0, 0.0], [1.0, 4.0]])
     >>> print(solve_triangular(a, cnp.array([2.0, 5.0]), lower=True))
     [1. 1.]
+
+    See Also:
+      ``cho_solve``, ``solve``.
     """
     del overwrite_b, debug, check_finite
     op = _transpose("solve_triangular", trans)
@@ -229,6 +235,9 @@ def cho_solve(
     >>> lower = cnp.array([[2.0, 0.0], [1.0, 2.0]])
     >>> print(cho_solve((lower, True), cnp.array([2.0, 1.0])))
     [0.5 0. ]
+
+    See Also:
+      ``cho_factor``, ``solve_triangular``.
     """
     del overwrite_b, check_finite
     factor, lower = c_and_lower

@@ -11,9 +11,14 @@ __all__ = ["entr", "kl_div", "rel_entr", "xlog1py", "xlogy"]
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """The product x log y, which is 0 where x = 0. NaN for y < 0.
 
+    Use it for entropies and likelihoods, in which terms with x = 0 do not count.
+
     >>> from covector.scipy.special import xlogy
     >>> xlogy(0.0, 0.0).tolist()
     0.0
+
+    See Also:
+      ``xlog1py``, ``entr``, ``rel_entr``.
     """
     return entropies.xlogy(*promote_inexact("xlogy", x, y))
 

@@ -23,9 +23,14 @@ __all__ = [
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/√π · ∫₀ˣ exp(−t²) dt, of real numbers.
 
+    For large x use ``erfc``, which is 1 − erf(x) without the loss of digits.
+
     >>> from covector.scipy.special import erf
     >>> erf(0.0).tolist()
     0.0
+
+    See Also:
+      ``erfc``, ``erfinv``, ``ndtr``.
     """
     return lax.erf(inexact("erf", x))
 
@@ -63,9 +68,14 @@ def erfinv(x: ArrayLike) -> Array:
 def ndtr(x: ArrayLike) -> Array:
     """The distribution function of the normal distribution, accurate in both tails.
 
+    Of −x, it is 1 − ndtr(x) without the loss of digits.
+
     >>> from covector.scipy.special import ndtr
     >>> ndtr(0.0).tolist()
     0.5
+
+    See Also:
+      ``log_ndtr`` where this rounds to 0, ``ndtri``, the inverse.
     """
     return error_functions.ndtr(inexact("ndtr", x))
 

@@ -61,11 +61,17 @@ def _is_complex(x: Value) -> bool:
 
 
 def gammaln(x: ArrayLike) -> Array:
-    """log|Γ(x)| of real numbers, infinite at whole x ≤ 0.
+    """log|Γ(x)|, the logarithm of the gamma function, of real numbers.
+
+    It is infinite at whole x ≤ 0, and does not overflow where Γ does. Its derivative is
+    ``digamma``.
 
     >>> from covector.scipy.special import gammaln
     >>> gammaln(1.0).tolist()
     0.0
+
+    See Also:
+      ``gammasgn`` for the sign, ``loggamma`` for complex numbers, ``betaln``.
     """
     return lax.lgamma(inexact("gammaln", x))
 
@@ -88,11 +94,14 @@ def gammasgn(x: ArrayLike) -> Array:
 
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative ψ(x) of log Γ(x), of real numbers; NaN at whole x ≤ 0.
+    """The digamma function ψ(x), the derivative of log Γ(x); NaN at whole x ≤ 0.
 
     >>> from covector.scipy.special import digamma
     >>> round(float(digamma(1.0)), 4)
     -0.5772
+
+    See Also:
+      ``gammaln``, ``polygamma`` for higher derivatives.
     """
     return lax.digamma(inexact("digamma", x))
 

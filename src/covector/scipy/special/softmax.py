@@ -11,12 +11,18 @@ __all__ = ["log_softmax", "logsumexp", "softmax"]
 
 
 def softmax(x: ArrayLike, /, *, axis: Any = None) -> Array:
-    """exp(x) / Σ exp(x) over an axis or axes, all of them for None.
+    """Probabilities in proportion to eˣ, exp(x) / Σ exp(x).
+
+    Args:
+      axis: the axis, or axes, of the sum: all by default, as in SciPy.
 
     >>> from covector import numpy as cnp
     >>> from covector.scipy.special import softmax
     >>> softmax(cnp.zeros(2)).tolist()
     [0.5, 0.5]
+
+    See Also:
+      ``covector.nn.softmax``, over the last axis by default.
     """
     return nn.softmax(x, axis)
 

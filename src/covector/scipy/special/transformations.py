@@ -18,11 +18,14 @@ _SERIES = [1 / math.factorial(k + 1) for k in range(16)]
 
 
 def expit(x: ArrayLike) -> Array:
-    """1 / (1 + e⁻ˣ), the inverse of ``logit``.
+    """The logistic function 1 / (1 + e⁻ˣ), the inverse of ``logit``.
 
     >>> from covector.scipy.special import expit
     >>> expit(0.0).tolist()
     0.5
+
+    See Also:
+      ``covector.nn.sigmoid``, which is the same; ``covector.nn.log_sigmoid``.
     """
     return lax.logistic(inexact("expit", x))
 
@@ -30,9 +33,14 @@ def expit(x: ArrayLike) -> Array:
 def logit(x: ArrayLike) -> Array:
     """log(x / (1 − x)) for 0 ≤ x ≤ 1, accurate also near ½, where it is small.
 
+    It is −∞ at 0, ∞ at 1, and NaN outside.
+
     >>> from covector.scipy.special import logit
     >>> logit(0.5).tolist()
     0.0
+
+    See Also:
+      ``expit``, the inverse.
     """
     return logarithm_of_odds(inexact("logit", x))
 
