@@ -76,6 +76,46 @@ def test_each_seed_finds_a_right_gradient_right():
         assert report.ok, report
 
 
+def relu_network(relu):
+    """A loss with kinks, and weights for it, which come close to some of them."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(32, 16)).astype("f")
+    w = [rng.normal(size=(16, 16)).astype("f") / 3 for _ in range(3)]
+
+    def loss(w):
+        h = x
+        for v in w:
+            h = relu(h @ v)
+        return cnp.mean(h**2)
+
+    return loss, w
+
+
+def test_kinks_near_the_point_are_no_fault_and_hide_none():
+    loss, w = relu_network(cv.nn.relu)
+    for seed in range(8):
+        report = cv.check_gradients(loss, order=1, seed=seed)(w)
+        assert report.ok, report
+        assert all(leaf.compared for leaf in report.leaves)
+    slightly = cv.custom_vjp(cv.nn.relu)
+    slightly.defvjp(
+        lambda x: (cv.nn.relu(x), x), lambda x, ct: (cnp.where(x > 0, 1.03 * ct, 0),)
+    )
+    loss, w = relu_network(slightly)
+    report = cv.check_gradients(loss, order=1)(w)
+    assert [[f.kind for f in leaf.faults] for leaf in report.leaves] == [["wrong"]] * 3
+
+
+def test_a_loss_that_draws_other_numbers_in_double_precision_is_compared_as_it_is():
+    def loss(x):
+        noise = cv.random.normal(cv.random.key(0), x.shape)
+        return cnp.sum((x + noise) ** 2)
+
+    report = cv.check_gradients(loss)(V)
+    assert report.ok
+    assert report.leaves[0].compared
+
+
 @pytest.mark.parametrize("dtype", ["complex128", "bfloat16"])
 def test_the_step_suits_the_element_type(dtype):
     def loss(x):

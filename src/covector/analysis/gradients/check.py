@@ -10,13 +10,14 @@ which the derivative stops.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 import covector.numpy as cnp
-from covector.analysis.comparisons import Limits
+from covector.analysis.comparisons import Limits, Point
 from covector.analysis.difference_quotients import wide
 from covector.analysis.gradients.compare import (
     Comparison,
@@ -34,6 +35,7 @@ from covector.analysis.gradients.report import (
 )
 from covector.analysis.gradients.stops import Backward, Stop
 from covector.analysis.passes.dependence import dependence
+from covector.configuration import enable_x64
 from covector.core.convert import as_array
 from covector.core.flat import argument_numbers
 from covector.core.number_info import finfo
@@ -62,7 +64,8 @@ def check_gradients(  # noqa: PLR0913  options, all with defaults
 ) -> Callable[..., GradientReport]:
     """A function that checks the gradient of ``loss`` for its arguments.
 
-    Each leaf is compared with difference quotients in a random direction. A leaf has a
+    Each leaf is compared with difference quotients in a random direction; at a kink the
+    gradient may be that of either side. A leaf has a
     *fault* if its gradient is wrong, zero everywhere, tiny, huge, NaN or infinite, if
     the second derivative is not finite, or if the loss does not depend on it. The
     report names the rule of yours (``custom_vjp``) that is wrong, and the line at which
@@ -78,7 +81,9 @@ def check_gradients(  # noqa: PLR0913  options, all with defaults
       tiny: a gradient is tiny if the root of its mean square is below this times that
         of the leaf, or of the median gradient; default the machine epsilon.
       huge: it is huge if it is above this times that of the leaf, or 1.
-      eps: the step of the quotients, relative to the leaf; default ε^⅕ / 2.
+      eps: the step of the quotients, relative to the leaf. By default they are taken in
+        double precision, with 1e-5, where the loss has the same value there; else it is
+        ε^⅕ / 2.
       atol, rtol: what a gradient may differ by, besides what the quotients are
         uncertain by; default 0 and 20 √ε, relative to a sum of random signs.
       seed: of the random directions.
@@ -147,6 +152,20 @@ class _Check:
         return None if program is None else Backward(self.loss, program)
 
     @cached_property
+    def point(self) -> Point:
+        """Where differences are taken."""
+        return point_of(self.loss, self.value, self.double, self.limits)
+
+    @cached_property
+    def double(self) -> Loss | None:
+        """The loss in double precision, if it can be taken there."""
+        with enable_x64(True):
+            return self.loss.in_double(self.value)
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        return nullcontext() if self.double is None else enable_x64(True)
+
+    @cached_property
     def wrong_rules(self) -> list[WrongRuleOf]:
         return wrong_rules(self.loss, self.limits)
 
@@ -202,8 +221,9 @@ class _Check:
 
     def _compared(self, i: int, gradient: Any) -> Comparison:
         """The gradient by differences, where these can tell."""
-        point = point_of(self.loss, self.value, self.limits)
-        found, path = compare(point, i, gradient, self._alike(i)), self.loss.paths[i]
+        path = self.loss.paths[i]
+        with self._precision():
+            found = compare(self.point, i, gradient, self._alike(i))
         nested = []
         if found.agrees is False and self.backward:
             nested = self.backward.nested_stops(i)

@@ -6,19 +6,23 @@ comparison calls it many times, and would print as often.
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from covector import tree
+from covector.analysis.difference_quotients import wide
 from covector.analysis.passes.inlining import inline_calls
+from covector.analysis.walk import visits
 from covector.core.array_like import Array
-from covector.core.convert import scalar
+from covector.core.convert import as_array, scalar
 from covector.core.flat import FlatFunction, arrays, path_in_call, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
+from covector.core.number_info import finfo
 from covector.core.staging import stage
 from covector.core.trace import Tracer
+from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,
     CovectorError,
@@ -89,6 +93,25 @@ class Loss:
         frozen = Jaxpr(inputs, rest, program.outputs, program.name)
         return _compiled(frozen, (*values, *self.captured))
 
+    def in_double(self, value: Any) -> "Loss | None":
+        """The loss in double precision, where quotients are exact with steps so small
+        that few kinks lie within them; call it under ``enable_x64``.
+
+        None where it is that already; where it computes in less all the same, as by
+        casts; or has another ``value``, as random numbers of another precision are
+        others.
+        """
+        if all([_is_double(self.primals[i].type) for i in self.active]):
+            return None
+        primals = tuple(map(_in_double, self.primals))
+        program, captured = _program(self.flat, primals)
+        if program is None or not all(map(_is_double, _types(program))):
+            return None
+        made = replace(self, primals=primals, program=program, captured=tuple(captured))
+        found, known = wide(made.function(*primals)[0]), wide(value)
+        allowed = finfo(value.dtype).eps ** 0.5
+        return made if abs(found - known) <= allowed * abs(known) else None
+
     def value_and_gradients(self, primals: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The value, and the gradient with respect to each active leaf."""
         types = [p.type for p in self.primals]
@@ -101,6 +124,19 @@ class Loss:
 
 def _compiled(program: Jaxpr, values: Sequence[Any]) -> Leaves:
     return jit(lambda *leaves: run(program, [*values, *leaves]))
+
+
+def _in_double(x: Array) -> Array:
+    return as_array(wide(x)) if x.type.inexact else x
+
+
+def _is_double(type: ArrayType) -> bool:
+    return not type.inexact or finfo(type.dtype).bits == 64
+
+
+def _types(program: Jaxpr) -> list[ArrayType]:
+    """The types of all results, at any depth."""
+    return [v.type for visit in visits(program) for v in visit.equation.outputs]
 
 
 def loss_at(
