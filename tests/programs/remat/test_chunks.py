@@ -14,7 +14,7 @@ CENTRES = rng.normal(size=40).astype(np.float32)
 POINTS = rng.normal(size=(30, 40)).astype(np.float32)
 
 
-def spread_of(centres, point):
+def closeness(centres, point):
     """Two results, of which 40 × 40 temporaries are made."""
     near = cnp.exp(-cnp.abs(point[:, None] * centres - point))
     return (near @ near).sum(0), {"all": near.sum()}
@@ -36,18 +36,18 @@ def assert_near(got, wanted):
         np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
 
 
-plain = cv.vmap(spread_of, in_axes=(None, 0))
+plain = cv.vmap(closeness, in_axes=(None, 0))
 
 
 def test_a_batch_in_chunks_stays_below_its_budget_and_gives_the_same():
     wanted, before = run(plain, CENTRES, POINTS)
     for budget in (before // 2, before // 3):
-        chunked = cv.vmap(spread_of, in_axes=(None, 0), memory=budget)
+        chunked = cv.vmap(closeness, in_axes=(None, 0), memory=budget)
         found, needed = run(chunked, CENTRES, POINTS)
         assert budget / 3 < needed <= budget
         assert_near(found, wanted)
     # With room for all lanes there are no chunks.
-    whole = cv.vmap(spread_of, in_axes=(None, 0), memory=before + 1024)
+    whole = cv.vmap(closeness, in_axes=(None, 0), memory=before + 1024)
     assert "scan" not in str(cv.make_jaxpr(whole)(CENTRES, POINTS).eqns[0].op.program)
 
 
@@ -63,7 +63,7 @@ def test_gradients_of_a_batch_in_chunks_stay_below_the_budget():
     plainly = cv.grad(loss_over(plain), (0, 1))
     wanted, before = run(plainly, CENTRES, POINTS)
     budget = before // 4
-    chunked = cv.vmap(spread_of, in_axes=(None, 0), memory=budget)
+    chunked = cv.vmap(closeness, in_axes=(None, 0), memory=budget)
     found, needed = run(cv.grad(loss_over(chunked), (0, 1)), CENTRES, POINTS)
     assert needed <= budget
     assert_near(found, wanted)
@@ -71,7 +71,7 @@ def test_gradients_of_a_batch_in_chunks_stay_below_the_budget():
 
 def test_lanes_that_no_chunk_divides_come_after_the_chunks():
     def f(x):
-        return spread_of(CENTRES, x)
+        return closeness(CENTRES, x)
 
     xs = POINTS[:29]
     budget = peak(cv.vmap(f), xs) // 2
@@ -82,7 +82,7 @@ def test_axes_names_keywords_and_shared_results_are_those_of_vmap():
     def f(tree, options, times, mode, *, shift):
         assert (times, mode) == (2, "up")
         scale = options["scale"] * options["n"]
-        wide, more = spread_of(CENTRES, tree["x"])
+        wide, more = closeness(CENTRES, tree["x"])
         return {"wide": wide * scale + shift * more["all"], "shared": scale * times}
 
     axes = {
@@ -103,15 +103,15 @@ def test_axes_names_keywords_and_shared_results_are_those_of_vmap():
 def test_chunks_nest_in_other_batches():
     inner = {"in_axes": (None, 0), "memory": "150kB"}
     scales = np.arange(1.0, 4.0, dtype=np.float32)[:, None] * CENTRES
-    both = cv.vmap(cv.vmap(spread_of, **inner), in_axes=(0, None))
-    wanted = cv.vmap(cv.vmap(spread_of, in_axes=(None, 0)), in_axes=(0, None))
+    both = cv.vmap(cv.vmap(closeness, **inner), in_axes=(0, None))
+    wanted = cv.vmap(cv.vmap(closeness, in_axes=(None, 0)), in_axes=(0, None))
     assert_near(both(scales, POINTS), wanted(scales, POINTS))
 
 
 def test_a_budget_that_one_lane_exceeds_says_the_smallest_one_and_the_line():
-    chunked = cv.vmap(spread_of, in_axes=(None, 0), memory="20kB")
+    chunked = cv.vmap(closeness, in_axes=(None, 0), memory="20kB")
     wanted = (
-        r"vmap of spread_of .* cannot run in 20.0 KB. The smallest budget that it can "
+        r"vmap of closeness .* cannot run in 20.0 KB. The smallest budget that it can "
         r"keep is [\d.]+ KB \((\d+) bytes\): its arguments and results take 9.9 KB, "
         r"its temporaries [\d.]+ KB. The largest value that it keeps is f32\[40,40\] "
         r"\(6.4 KB\) from \w+ at \S*test_chunks.py:\d+ "
@@ -119,7 +119,7 @@ def test_a_budget_that_one_lane_exceeds_says_the_smallest_one_and_the_line():
     with pytest.raises(errors.OverBudget, match=wanted) as caught:
         chunked(CENTRES, POINTS)
     least = int(str(caught.value).split("(")[2].split(" bytes")[0])
-    enough = cv.vmap(spread_of, in_axes=(None, 0), memory=least)
+    enough = cv.vmap(closeness, in_axes=(None, 0), memory=least)
     assert peak(enough, CENTRES, POINTS) <= least
 
 
@@ -129,6 +129,12 @@ def test_what_chunks_cannot_do_is_refused_in_words():
 
     with pytest.raises(errors.AxisError, match="communicates over its axis 'lanes'"):
         cv.vmap(centred, axis_name="lanes", memory="1MB")(POINTS)
+    summed = cv.custom_vjp(lambda x: x)
+    summed.defvjp(lambda x: (x, None), lambda _, g: (lax.psum(g, "lanes"),))
+    batched = cv.vmap(summed, axis_name="lanes", memory="1MB")
+    with pytest.raises(errors.AxisError, match="no axis is named here") as caught:
+        cv.grad(lambda x: batched(x).sum())(POINTS)
+    assert "rules cannot communicate over its axis, since" in caught.value.__notes__[-1]
     with pytest.raises(errors.ArgumentError, match=r"memory= or spmd_axis_name=, not "):
         cv.vmap(cnp.sin, spmd_axis_name="x", memory="1MB")
     with pytest.raises(errors.ArgumentError, match="the memory of vmap of sin takes"):
@@ -160,7 +166,7 @@ def test_few_programs_are_compiled_to_find_the_size_of_a_chunk():
 def test_keys_branches_and_loops_run_in_chunks():
     def f(key, x):
         step = cv.random.normal(key, x.shape)
-        y = lax.cond(x[0] > 0, lambda: spread_of(CENTRES, x)[0], lambda: step)
+        y = lax.cond(x[0] > 0, lambda: closeness(CENTRES, x)[0], lambda: step)
         return lax.fori_loop(0, 2, lambda _, y: cnp.sin(y) + step, y), key
 
     keys = cv.random.split(cv.random.key(0), 30)

@@ -12,7 +12,7 @@ from covector.core.sizes import bytes_of
 from covector.programs.jit.arguments import JitSpec
 from covector.programs.jit.jit import PjitFunction
 from covector.programs.remat.checkpoint import run_as
-from covector.programs.remat.chunks import ChunkedFunction
+from covector.programs.remat.chunked_function import ChunkedFunction
 from covector.programs.remat.within_memory import WithinMemory
 
 

@@ -11,20 +11,15 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from covector import tree
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, merge, select
 from covector.core.primitive import Linearized, operation
 from covector.core.staging import restage
-from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.errors import AxisError, RefError
+from covector.errors import AxisError
 from covector.operations.broadcasting import move_axis
 from covector.operations.joining import Concatenate
 from covector.operations.slicing import Slice, index_axis
@@ -33,9 +28,7 @@ from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.call import Inlined, call
 from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.partition import Partition, Policy, of_call
-from covector.programs.higher_order.regions import Region, call_region, communicates
-from covector.programs.jit.arguments import JitSpec
-from covector.programs.jit.jit import PjitFunction
+from covector.programs.higher_order.regions import Region, call_region
 from covector.programs.remat.checkpoint import Checkpoint
 from covector.programs.remat.compiled_memory import (
     check_alone,
@@ -46,7 +39,7 @@ from covector.programs.remat.compiled_memory import (
 )
 from covector.programs.remat.policies import checkpoint_policies
 from covector.runtime.executable import MemoryUse
-from covector.transforms.batch import BatchTrace, batch_jaxpr, front_dims
+from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import linearize_jaxpr
 
 #: sizes of a chunk that are compiled, besides one lane and the whole batch
@@ -266,7 +259,14 @@ class Chunked(Inlined):
         return call(self.program).evaluate(*args)
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
-        program = self.jaxpr.memo(_for_derivatives, self, tuple(active))
+        try:
+            program = self.jaxpr.memo(_for_derivatives, self, tuple(active))
+        except AxisError as error:
+            error.add_note(
+                f"in a derivative of {self.budget.who} with memory=: rules cannot "
+                "communicate over its axis, since it runs in chunks. Leave memory= out."
+            )
+            raise
         split = program.memo(linearize_jaxpr, tuple(active), "_jvp")
         return split.at(primals, lambda part, args: call(part)(*args))
 
@@ -308,92 +308,3 @@ def _for_derivatives(jaxpr: Jaxpr, op: Chunked, active: Mask) -> Jaxpr:
         return both
 
     return made[op.budget.fit(batch, with_cotangents)]
-
-
-# -- functions -------------------------------------------------------------------------
-
-
-class ChunkedFunction:
-    """A function over batches in chunks, for ``vmap(fun, memory=)``."""
-
-    def __init__(self, fun: Callable[..., Any], limit: int, who: str) -> None:
-        self.fun = fun
-        self.budget = Budget(limit, who)
-        self._traced: dict[tuple[int | str, ...], PjitFunction[..., Any]] = {}
-
-    def __call__(
-        self,
-        leaves: Sequence[Any],
-        dims: Sequence[int | None],
-        size: int,
-        in_tree: Any,
-        axis_name: AxisName | None,
-    ) -> tuple[Sequence[Any], list[int | None], Any]:
-        """The results for all lanes, their batch axes, and the tree of the result.
-
-        Arguments that all lanes share, and that hold what is no array or number, are
-        what they are in the program; so are integers, which Python may decide by.
-        """
-        who = self.budget.who
-        lane = [_of_lane(x, d, who) for x, d in zip(leaves, dims, strict=True)]
-        args, kwargs = in_tree.unflatten(lane)
-        items = [*enumerate(args), *sorted(kwargs.items())]
-        static = tuple([k for k, part in items if _is_static(part)])
-        traced = self._traced.get(static)
-        if traced is None:
-            traced = PjitFunction(self.fun, JitSpec(static), who)
-            self._traced[static] = traced
-        program = self._program(traced, args, kwargs, size, axis_name)
-        numbers = in_tree.unflatten(range(len(leaves)))
-        given = tree.leaves(traced.spec.split(*numbers)[:2])
-        arrays = [as_array(leaves[i], who) for i in given]
-        before = len(program.captured)
-        dims = [*[None] * before, *[dims[i] for i in given]]
-        pairs = zip([*program.captured, *arrays], dims, strict=True)
-        operands = [x if d is None else move_axis(x, d, 0) for x, d in pairs]
-        mapped = tuple([d is not None for d in dims])
-        op = program.jaxpr.memo(Chunked, size, mapped, self.budget)
-        found: list[int | None] = [0 if b else None for b in op.batched_results]
-        return op(*operands), found, program.out_tree
-
-    def _program(
-        self, traced: Any, args: Any, kwargs: Any, size: int, axis_name: AxisName | None
-    ) -> Any:
-        """The program of one lane."""
-        outer, who = current.trace, self.budget.who
-        if axis_name is not None:
-            current.trace = BatchTrace(outer, size, axis_name, who)
-        try:
-            program = traced.program(traced.signature(args, kwargs))
-        finally:
-            current.trace = outer
-        if program.references is not None:
-            raise RefError(
-                f"{who} with memory= reads or writes references, but lanes in chunks "
-                "are run one after the other. Pass values, and return what is written."
-            )
-        if axis_name is not None and communicates(program.jaxpr, axis_name):
-            raise AxisError(
-                f"{who} with memory= runs the batch in chunks, but the function "
-                f"communicates over its axis {axis_name!r}: a lane would need those of "
-                "other chunks. Leave memory= out, or do what communicates after the "
-                "vmap, as in f(x).sum(0) for a psum."
-            )
-        return program
-
-
-def _of_lane(x: Any, d: int | None, who: str) -> Any:
-    """What a lane has of an argument: a type, or an object as it is."""
-    if isinstance(x, float | complex | np.generic):
-        x = as_array(x, who)
-    if not isinstance(x, Array):
-        return x
-    shape = x.type.shape
-    return x.type if d is None else x.type.with_shape((*shape[:d], *shape[d + 1 :]))
-
-
-def _is_static(part: Any) -> bool:
-    """Whether an argument is a part of the program."""
-    if isinstance(part, int):
-        return True
-    return any([not isinstance(x, ArrayType | int) for x in tree.leaves(part)])
