@@ -53,10 +53,16 @@ def identity(x: ArrayLike) -> Array:
 
 
 def relu(x: ArrayLike) -> Array:
-    """max(x, 0), with slope 0 at 0.
+    """The rectifier max(x, 0), with slope 0 at 0; NaN stays NaN.
+
+    Args:
+      x: real numbers; the dtype stays.
 
     >>> relu(cnp.array([-1.0, 2.0])).tolist()
     [0.0, 2.0]
+
+    See Also:
+      ``leaky_relu``, ``softplus``, ``gelu``.
     """
     x = as_array(x, "relu")
     return cnp.where(x <= 0, cnp.zeros_like(x), x)
@@ -73,20 +79,29 @@ def relu6(x: ArrayLike) -> Array:
 
 
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
-    """X where it is not negative, and negative_slope · x where it is.
+    """The input where it is not negative, and ``negative_slope`` · x where it is.
 
     >>> leaky_relu(cnp.array([-1.0, 2.0]), 0.5).tolist()
     [-0.5, 2.0]
+
+    See Also:
+      ``relu``, ``elu``.
     """
     x = inexact("leaky_relu", x)
     return cnp.where(x >= 0, x, negative_slope * x)
 
 
 def sigmoid(x: ArrayLike) -> Array:
-    """1 / (1 + e⁻ˣ).
+    """The logistic function 1 / (1 + e⁻ˣ), from 0 to 1.
+
+    Args:
+      x: floating-point or complex numbers; integers are promoted to floats.
 
     >>> float(sigmoid(0.0))
     0.5
+
+    See Also:
+      ``log_sigmoid`` for a cross entropy; ``covector.scipy.special.logit`` inverts it.
     """
     return lax.logistic(inexact("sigmoid", x))
 
@@ -101,28 +116,45 @@ def tanh(x: ArrayLike, /) -> Array:
 
 
 def softplus(x: ArrayLike) -> Array:
-    """log(1 + eˣ), a smooth relu.
+    """log(1 + eˣ), a smooth ``relu``; it does not overflow for large x.
+
+    Args:
+      x: floating-point or complex numbers; integers are promoted to floats.
 
     >>> round(float(softplus(0.0)), 4)
     0.6931
+
+    See Also:
+      ``log_sigmoid``, ``relu``.
     """
     return cnp.logaddexp(x, 0.0)
 
 
 def log_sigmoid(x: ArrayLike) -> Array:
-    """log(sigmoid(x)) = −log(1 + e⁻ˣ).
+    """log(sigmoid(x)) = −log(1 + e⁻ˣ), accurate also where the sigmoid rounds to 0.
+
+    Of −x, it is the logarithm of 1 − sigmoid(x): the cross entropy of two classes needs
+    both.
 
     >>> round(float(log_sigmoid(0.0)), 4)
     -0.6931
+
+    See Also:
+      ``sigmoid``, ``softplus``.
     """
     return -softplus(-inexact("log_sigmoid", x))
 
 
 def silu(x: ArrayLike) -> Array:
-    """X · sigmoid(x) (Hendrycks & Gimpel 2016; Ramachandran et al. 2017, as swish).
+    """The product x · sigmoid(x), also known as ``swish``.
+
+    Hendrycks & Gimpel 2016; Ramachandran et al. 2017.
 
     >>> float(silu(0.0))
     0.0
+
+    See Also:
+      ``gelu``, ``sigmoid``.
     """
     x = inexact("silu", x)
     return x * sigmoid(x)
@@ -132,13 +164,18 @@ swish = silu
 
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
-    """X · Φ(x), with Φ the normal distribution function (Hendrycks & Gimpel 2016).
+    """The product x · Φ(x), with Φ the normal distribution function.
 
     Args:
-      approximate: by tanh(√(2/π) (x + 0.044715 x³)), which differs by at most 5e-4.
+      x: real numbers; integers are promoted to floats.
+      approximate: by tanh(√(2/π) (x + 0.044715 x³)), which differs by at most 5e-4, as
+        by default; False for Φ itself (Hendrycks & Gimpel 2016).
 
     >>> round(float(gelu(1.0, approximate=False)), 4)
     0.8413
+
+    See Also:
+      ``silu``, ``relu``.
     """
     x = inexact("gelu", x)
     if approximate:
@@ -150,10 +187,13 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """X where it is positive, alpha · (eˣ − 1) elsewhere (Clevert et al. 2015).
+    """The input where it is positive, alpha · (eˣ − 1) elsewhere (Clevert et al. 2015).
 
     >>> elu(cnp.array([2.0, 0.0])).tolist()
     [2.0, 0.0]
+
+    See Also:
+      ``relu``, ``softplus``.
     """
     x = inexact("elu", x)
     safe = cnp.where(x > 0, cnp.zeros_like(x), x)

@@ -72,7 +72,14 @@ def zeros(
     dtype: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Zeros, whatever the key.
+    """An initializer that gives zeros, whatever the key.
+
+    Most others are made by a call, as in ``normal()``; this one is used as it is.
+
+    Args:
+      key: not read; None will do.
+      shape: the shape of the result.
+      dtype: by default the default floating-point one.
 
     >>> zeros(None, (2,)).tolist()
     [0.0, 0.0]

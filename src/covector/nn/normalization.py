@@ -48,13 +48,22 @@ def _shifted(x: Value, axis: Axis, where: ArrayLike | None) -> tuple[Array, Arra
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """exp(x) / Σ exp(x) over an axis or axes, computed without overflow.
+    """Probabilities in proportion to eˣ, exp(x) / Σ exp(x), computed without overflow.
 
     Args:
-      where: the elements that count; others are 0 in the result.
+      x: logits; integers are promoted to floats.
+      axis: the axis, or axes, of the sum: the last one by default; None for all.
+      where: the elements that count, broadcast against ``x``; others are 0 in the
+        result, and get no gradient. Where none counts, all are 0.
+
+    Returns:
+      Like ``x``. It adds up to 1 along ``axis``; NaN where all elements are −inf.
 
     >>> softmax(cnp.zeros(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
+
+    See Also:
+      ``log_softmax``, which is more accurate than the logarithm of this; ``logsumexp``.
     """
     x = inexact("softmax", x)
     powers = cnp.exp(_shifted(x, axis, where)[0])
@@ -66,13 +75,21 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """log(softmax(x)) over an axis or axes, accurate also where that is small.
+    """The logarithm of ``softmax``, accurate also where that is small.
+
+    Use it for a cross entropy: the logarithm of a softmax that rounds to 0 is −inf.
 
     Args:
-      where: the elements that count; others are −inf in the result.
+      x: logits; integers are promoted to floats.
+      axis: the axis, or axes, of the sum: the last one by default; None for all.
+      where: the elements that count; others are −inf in the result. Do not multiply
+        them by a mask, for 0 · −inf is NaN: select.
 
     >>> round(float(log_softmax(cnp.zeros(4))[0]), 4)
     -1.3863
+
+    See Also:
+      ``softmax``, ``logsumexp``.
     """
     x = inexact("log_softmax", x)
     shifted, _ = _shifted(x, axis, where)
@@ -113,15 +130,22 @@ def logsumexp(
     """log(Σ b · exp(a)) over an axis or axes, computed without overflow.
 
     Args:
-      b: factors, broadcast against ``a``.
+      a: ``[..., n, ...]``; integers are promoted to floats.
+      axis: the axis, or axes, of the sum; all by default (``softmax`` takes the last).
+      b: factors, broadcast against ``a``. Where the sum is negative, the result is NaN
+        unless ``return_sign``.
+      keepdims: keep the axes of the sum, with length 1.
       return_sign: return the log of the absolute value, and the sign of the sum.
-      where: the elements that count.
+      where: the elements that count. Where none does, the result is −inf.
 
     The derivative is ``softmax(a)``; where the largest elements are infinite, they
     share it and the others have none.
 
     >>> round(float(logsumexp(cnp.zeros(4))), 4)
     1.3863
+
+    See Also:
+      ``log_softmax``, ``covector.numpy.logaddexp``.
     """
     a = inexact("logsumexp", a)
     if b is not None:
@@ -236,14 +260,24 @@ def one_hot(
     dtype: DTypeLike | None = None,
     axis: int = -1,
 ) -> Array:
-    """Class numbers as unit vectors; zeros for numbers that are no class.
+    """Class indices as unit vectors; zeros for an index that is no class.
+
+    A negative index is no class either: it does not count from the end.
 
     Args:
       x: ``[...]`` integers, or a list of them.
+      num_classes: the length of the vectors.
+      dtype: of the result; by default the default floating-point one.
       axis: where the new axis of length ``num_classes`` stands in the result.
+
+    Returns:
+      ``[..., num_classes]``, or with the new axis elsewhere.
 
     >>> one_hot(cnp.array([1, 0]), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
+
+    See Also:
+      ``covector.numpy.take_along_axis`` to pick elements without the vectors.
     """
     if type(x) is int:  # no class is no class, however far away
         x = min(max(x, -1), num_classes)

@@ -99,16 +99,24 @@ def uniform(
     """Numbers from ``minval`` up to, and without, ``maxval``, all equally likely.
 
     Args:
+      key: one random key.
+      shape: the shape of the result.
       dtype: a floating-point dtype, by default the default one.
       minval, maxval: bounds that broadcast to ``shape``.
 
     Returns:
       ``shape``, of multiples of 2⁻²³ (of f32; 2⁻⁷ of bf16, 2⁻¹⁰ of f16, 2⁻⁵² of f64)
-      times ``maxval - minval``, plus ``minval``.
+      times ``maxval - minval``, plus ``minval``, which occurs: log(0) is −inf.
+
+    Raises:
+      DTypeKindError: ``dtype`` is no floating-point dtype.
 
     >>> from covector import random
     >>> random.uniform(random.key(0), (2,)).tolist()
     [0.9476670026779175, 0.9785798788070679]
+
+    See Also:
+      ``randint`` for integers, ``exponential`` and ``gumbel`` for logarithms.
     """
     key = single_key("uniform", key)
     dtype = float_dtype("uniform", dtype)
@@ -158,9 +166,10 @@ def bernoulli(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """True with probability ``p``.
+    """True with probability ``p``, False otherwise.
 
     Args:
+      key: one random key.
       p: probabilities, floating-point numbers.
       shape: the shape of the result, to which ``p`` broadcasts; by default that of
         ``p``.
@@ -174,6 +183,9 @@ def bernoulli(
     >>> from covector import random
     >>> random.bernoulli(random.key(0), 0.5, (3,)).tolist()
     [False, False, True]
+
+    See Also:
+      ``binomial`` counts them; ``categorical`` is for more than two outcomes.
     """
     key = single_key("bernoulli", key)
     p = as_array(p, "bernoulli")
@@ -215,9 +227,12 @@ def rademacher(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """−1 or 1, equally likely.
+    """Random signs: −1 or 1, equally likely.
 
-    ``dtype`` is any dtype of numbers, by default the default integer one.
+    Args:
+      key: one random key.
+      shape: the shape of the result.
+      dtype: any dtype of numbers, by default the default integer one.
 
     >>> from covector import random
     >>> random.rademacher(random.key(0), (3,)).tolist()
@@ -258,6 +273,8 @@ def randint(
     (2⁻⁹⁶), and those of a larger one up to r · 2⁻³² (2⁻⁶⁴).
 
     Args:
+      key: one random key.
+      shape: the shape of the result.
       minval, maxval: bounds that broadcast to ``shape``. Where ``maxval`` is not
         larger, the result is ``minval``. Bounds beyond a short dtype mean all that it
         holds.
@@ -270,6 +287,9 @@ def randint(
     >>> from covector import random
     >>> random.randint(random.key(0), (4,), 0, 10).tolist()
     [9, 0, 2, 3]
+
+    See Also:
+      ``choice``, ``permutation``, ``categorical``.
     """
     key = single_key("randint", key)
     dtype = int_dtype("randint", dtype)

@@ -61,16 +61,21 @@ def permutation(
     """``x`` in a random order along ``axis``, all orders equally likely.
 
     Args:
+      key: one random key.
       x: an array of one axis or more; or an integer n, for 0 … n − 1.
-      axis: the axis to reorder.
+      axis: the axis to reorder. Its slices (rows, for axis 0) stay whole.
       independent: whether each of the vectors along ``axis`` gets an order of its own.
 
     Raises:
-      ArgumentError: ``x`` is a scalar that is no integer. AxisError: no such axis.
+      ArgumentError: ``x`` is a scalar that is no integer.
+      AxisError: there is no such axis.
 
     >>> from covector import random
     >>> sorted(random.permutation(random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
+
+    See Also:
+      ``choice`` with ``replace=False`` for some of the elements.
     """
     key = single_key("permutation", key)
     x = as_array(x, "permutation")
@@ -120,11 +125,13 @@ def choice(
     """Random elements of ``a``.
 
     Args:
+      key: one random key.
       a: an array, of which elements along ``axis`` are drawn; or an integer n, for the
         numbers 0 … n − 1.
       shape: how many elements, and in which shape.
       replace: whether an element can be drawn more than once.
-      p: the probability of each element; by default all are equally likely.
+      p: the probability of each element (no logarithm); by default all are equally
+        likely.
       axis: the axis of ``a`` along which its elements stand.
       mode: with ``p`` and without ``replace``, the precision of the Gumbel numbers, as
         for ``gumbel``.
@@ -139,6 +146,9 @@ def choice(
     >>> from covector import random
     >>> random.choice(random.key(0), 3, (4,), p=cnp.array([0.0, 1.0, 0.0])).tolist()
     [1, 1, 1, 1]
+
+    See Also:
+      ``categorical`` takes logits, and batches of them; ``permutation``, ``randint``.
     """
     key = single_key("choice", key)
     a = as_array(a, "choice")
@@ -223,7 +233,11 @@ def categorical(
 ) -> Array:
     """Categories drawn with probabilities softmax(``logits``).
 
+    ``logits`` are logarithms: of probabilities p, give ``log(p)``. A category with −inf
+    is not drawn, as long as there are others.
+
     Args:
+      key: one random key, for the whole batch.
       logits: logarithms of probabilities, up to a constant, along ``axis``.
       axis: the axis of the categories.
       shape: the shape of the result, which ends in that of ``logits`` without ``axis``;
@@ -232,7 +246,7 @@ def categorical(
       mode: the precision of the Gumbel numbers, as for ``gumbel``.
 
     Returns:
-      The numbers of the categories.
+      The indices of the categories, integers, so without a derivative.
 
     Raises:
       TypeMismatch: ``shape`` does not end as it must.
@@ -241,6 +255,9 @@ def categorical(
     >>> from covector import random
     >>> random.categorical(random.key(0), cnp.log(cnp.array([0.0, 1.0, 0.0]))).tolist()
     1
+
+    See Also:
+      ``choice`` takes probabilities; ``bernoulli``, ``gumbel``.
     """
     key = single_key("categorical", key)
     logits = as_array(logits, "categorical")

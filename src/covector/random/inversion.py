@@ -62,7 +62,14 @@ def exponential(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Waiting times of mean 1: density e⁻ˣ for x ≥ 0.
+    """Exponential numbers, waiting times of mean 1: density e⁻ˣ for x ≥ 0.
+
+    Divide by a rate, or multiply by a mean, for others.
+
+    Args:
+      key: one random key.
+      shape: the shape of the result.
+      dtype: a floating-point dtype, by default the default one.
 
     >>> from covector import random
     >>> random.exponential(random.key(0), (3,)).shape
@@ -85,14 +92,24 @@ def gumbel(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Largest values: distribution function exp(−e⁻ˣ).
+    """Gumbel numbers, the limit of maxima: distribution function exp(−e⁻ˣ).
 
-    ``mode`` ``"high"`` resolves the upper tail with twice as many bits as ``"low"``,
-    which is what None means: the largest values in f32 are then about 32 and not 16.
+    Added to logits they make argmax a draw from softmax, as ``categorical`` does.
+
+    Args:
+      key: one random key.
+      shape: the shape of the result.
+      dtype: a floating-point dtype, by default the default one.
+      mode: ``"high"`` resolves the upper tail with twice as many bits as ``"low"``,
+        which is what None means: the largest values in f32 are then about 32 and not
+        16.
 
     >>> from covector import random
     >>> random.gumbel(random.key(0), (3,)).shape
     (3,)
+
+    See Also:
+      ``categorical``.
     """
     check_mode("gumbel", mode or "low")
     return drawn(
@@ -166,7 +183,12 @@ def cauchy(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Density 1 / (π(1 + x²)); it has no mean.
+    """Cauchy numbers: density 1 / (π(1 + x²)). They have no mean and no variance.
+
+    Args:
+      key: one random key.
+      shape: the shape of the result.
+      dtype: a floating-point dtype, by default the default one.
 
     >>> from covector import random
     >>> random.cauchy(random.key(0), (3,)).shape

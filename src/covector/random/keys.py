@@ -60,7 +60,10 @@ __all__ = [
 def key(
     seed: int | ArrayLike, *, impl: str | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """A typed random key made of an integer.
+    """A random key made of an integer: where all random numbers of a program come from.
+
+    A key is an array, and functions of ``covector.random`` do not change it: the same
+    key gives the same numbers each time. Make one key, and new ones with ``split``.
 
     Args:
       seed: a scalar integer of up to 64 bits, known or traced. A Python integer counts
@@ -70,7 +73,8 @@ def key(
       dtype: the same, as the element type of keys.
 
     Raises:
-      DTypeError: the seed is not an integer. TypeMismatch: it is not a scalar.
+      DTypeError: the seed is not an integer.
+      TypeMismatch: it is not a scalar.
       IntegerOverflow: it needs more than 64 bits.
 
     >>> print(key(0).type)
@@ -79,21 +83,29 @@ def key(
     [0, 7]
     >>> print(key(0, impl="rbg").type)
     key<rbg>[]
+
+    See Also:
+      ``split``, ``fold_in``, ``key_data``.
     """
     kind = _key_type("key", impl, dtype)
     return generator(kind).seed(_seed("key", seed))
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
-    """A raw random key, made of an integer; ``key`` makes typed ones.
+    """A raw random key, made of an integer: its words, as an array of integers.
 
-    It is ``u32[2]``, or ``u32[4]`` of the generators ``"rbg"`` and ``"unsafe_rbg"``.
+    It is ``u32[2]``, or ``u32[4]`` of the generators ``"rbg"`` and ``"unsafe_rbg"``. A
+    raw key does not say which generator it is of: functions take it for one of the
+    option ``default_prng_impl``. New programs use ``key``, whose keys do.
 
-    A raw key does not say which generator it is of. Functions take it for one of the
-    option ``default_prng_impl``.
+    Args:
+      seed, impl: as for ``key``.
 
     >>> PRNGKey(7).tolist()
     [0, 7]
+
+    See Also:
+      ``key``, ``wrap_key_data``.
     """
     kind = _key_type("PRNGKey", impl, None)
     return random_unwrap(generator(kind).seed(_seed("PRNGKey", seed)))
@@ -147,7 +159,11 @@ def _key_type(who: str, impl: Any, dtype: DTypeLike | None) -> KeyType:
 
 
 def split(key: ArrayLike, num: int | Shape = 2) -> Array:
-    """``num`` new keys, independent of each other and of ``key``, which is spent.
+    """``num`` new keys, independent of each other.
+
+    Use each key once: a key that was split, or that numbers were drawn from, gives the
+    same numbers when it is used again. Where it is needed later, keep one of the new
+    ones: ``key, sub = split(key)``.
 
     Args:
       key: one key, typed or raw.
@@ -157,11 +173,15 @@ def split(key: ArrayLike, num: int | Shape = 2) -> Array:
       Typed keys of the shape ``num``, or raw keys ``u32[num, 2]``.
 
     Raises:
-      TypeMismatch: ``key`` is several keys. ArgumentError: ``num`` is negative.
+      TypeMismatch: ``key`` is several keys: use ``vmap``.
+      ArgumentError: ``num`` is negative.
 
     >>> first, second = split(key(0))
     >>> key_data(first).tolist()
     [1797259609, 2579123966]
+
+    See Also:
+      ``fold_in`` for a key of each step of a loop.
     """
     shape = sample_shape("split", num, "num")
     return _as_given(lambda k: generators.split(k, shape), "split", key)
@@ -171,16 +191,22 @@ def split(key: ArrayLike, num: int | Shape = 2) -> Array:
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key made of ``key`` and the number ``data``; other numbers give other keys.
 
+    Use it for the key of a step, a layer or a device, whose number may be traced.
+
     Args:
       key: one key, typed or raw.
       data: a scalar integer from 0 to 2³² − 1; an array's element counts modulo 2³².
 
     Raises:
       TypeMismatch: ``key`` is several keys, or ``data`` is no scalar.
-      DTypeError: ``data`` is not an integer. IntegerOverflow: it does not fit 32 bits.
+      DTypeError: ``data`` is not an integer.
+      IntegerOverflow: ``data`` does not fit 32 bits.
 
     >>> key_data(fold_in(key(0), 7)).tolist()
     [2716826189, 292468403]
+
+    See Also:
+      ``split``.
     """
     number = _folded(data)
     return _as_given(
@@ -220,11 +246,19 @@ def clone(key: ArrayLike) -> Array:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """The words of keys, typed or raw: ``u32[..., 2]`` of threefry, ``u32[..., 4]`` of
-    rbg.
+    """The words of keys, typed or raw, as integers: for instance to save them.
+
+    Args:
+      keys: keys ``[...]``, or raw keys.
+
+    Returns:
+      ``u32[..., 2]`` of threefry, ``u32[..., 4]`` of rbg.
 
     >>> print(key_data(split(key(0), 3)).type)
     u32[3,2]
+
+    See Also:
+      ``wrap_key_data``, the inverse.
     """
     return random_unwrap(keys) if is_typed(keys) else words("key_data", keys)
 
@@ -232,8 +266,14 @@ def key_data(keys: ArrayLike) -> Array:
 def wrap_key_data(
     key_bits_array: Any, *, impl: str | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Typed keys with the given words: ``u32[..., 2]``, or as many as the generator
-    that is named, as in ``key``, has.
+    """Typed keys with the given words: the inverse of ``key_data``.
+
+    Args:
+      key_bits_array: ``u32[..., 2]``, or as many words as the generator has.
+      impl, dtype: the generator, as in ``key``.
+
+    Raises:
+      DTypeError: the words are not those of such keys.
 
     >>> print(wrap_key_data(PRNGKey(7)).type)
     key<fry>[]

@@ -48,7 +48,9 @@ def multivariate_normal(
     """Vectors of correlated normal numbers.
 
     Args:
-      mean: ``[..., n]``. cov: ``[..., n, n]``, symmetric, without negative eigenvalues.
+      key: one random key.
+      mean: ``[..., n]``.
+      cov: ``[..., n, n]``, symmetric, without negative eigenvalues.
       shape: of the sample without the axis of the vectors; by default what the leading
         axes of ``mean`` and ``cov`` broadcast to.
       dtype: a floating-point dtype, by default that of ``mean`` and ``cov``.
@@ -59,7 +61,9 @@ def multivariate_normal(
       ``[*shape, n]``.
 
     Raises:
-      TypeMismatch: shapes do not fit. ArgumentError: there is no such method.
+      TypeMismatch: shapes do not fit.
+      ArgumentError: there is no such method.
+      LinAlgError: ``cov`` is not positive definite, with ``"cholesky"``.
 
     >>> from covector import numpy as cnp, random
     >>> cov = cnp.array([[2.0, 1.0], [1.0, 2.0]])

@@ -57,7 +57,13 @@ def normal(
 ) -> Array:
     """Normal numbers of mean 0 and variance 1.
 
+    For mean m and standard deviation s, use ``m + s * normal(...)``, which has
+    derivatives by m and s. The same key gives the same numbers; ``split`` gives new
+    keys.
+
     Args:
+      key: one random key.
+      shape: the shape of the result.
       dtype: a floating-point or complex dtype, by default the default floating-point
         one. The two parts of complex numbers have variance ½ each.
 
@@ -67,6 +73,9 @@ def normal(
     >>> from covector import random
     >>> random.normal(random.key(0), (3,)).shape
     (3,)
+
+    See Also:
+      ``truncated_normal``, ``multivariate_normal``, ``split``.
     """
     key = single_key("normal", key)
     shape = sample_shape("normal", shape)
@@ -113,7 +122,13 @@ def truncated_normal(
 ) -> Array:
     """Normal numbers given that they lie strictly between ``lower`` and ``upper``.
 
-    ``shape`` defaults to the one that the bounds broadcast to.
+    The bounds are those of numbers of mean 0 and variance 1, before any scaling.
+
+    Args:
+      key: one random key.
+      lower, upper: bounds that broadcast to ``shape``; ``lower`` is the smaller one.
+      shape: the shape of the result; by default the one that the bounds broadcast to.
+      dtype: a floating-point dtype, by default the default one.
 
     >>> from covector import random
     >>> float(random.truncated_normal(random.key(0), 1.0, 1.5)) < 1.5
