@@ -294,10 +294,13 @@ def issubdtype(a: Any, b: Any) -> bool:
     """Whether ``a`` is ``b`` or of the kind ``b``.
 
     Each is a dtype in any spelling, an abstract class of NumPy (``np.floating``, …),
-    ``extended`` or ``prng_key``. As in NumPy, None means float64.
+    ``extended`` or ``prng_key``. As in NumPy, ``float`` and None mean float64: to ask
+    for any floating dtype pass ``floating``.
 
     >>> issubdtype("bfloat16", np.floating), issubdtype(KeyType("rbg"), prng_key)
     (True, True)
+
+    See also: ``isdtype``, ``result_type``.
     """
     return _issubdtype(_hashable(a), _hashable(b))
 

@@ -45,11 +45,16 @@ def finfo(dtype: Any) -> FloatInfo:
     The result has the fields of ``numpy.finfo``: ``bits``, ``eps``, ``max``, ``min``,
     ``tiny``, ``nmant``, …, as Python numbers.
 
+    Args:
+      dtype: a dtype in any spelling, or an array.
+
     Raises:
       DTypeKindError: the dtype is not inexact.
 
     >>> finfo("bfloat16").eps, finfo("complex64").dtype
     (0.0078125, dtype('float32'))
+
+    See also: ``iinfo``, ``nextafter``, ``spacing``.
     """
     dtype = as_dtype(dtype)
     if not dtypes.is_inexact(dtype):

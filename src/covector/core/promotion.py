@@ -228,6 +228,8 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     (dtype('float16'), dtype('uint8'))
     >>> result_type("int8", 3.0, return_weak_type_flag=True)
     (dtype('float32'), True)
+
+    See also: ``promote_types``, ``can_cast``, ``issubdtype``.
     """
     now = options.current()
     operands = (operand_type(x, now.enable_x64) for x in args)

@@ -42,14 +42,23 @@ __all__ = [
 
 
 def transpose(a: ArrayLike, axes: Axes = None) -> Array:
-    """``a`` with its axes in another order: axis k of the result is ``axes[k]`` of
+    """``a`` with its axes in another order: axis k of the result is axis ``axes[k]`` of
     ``a``.
 
-    By default the order is reversed.
+    By default the order is reversed, as by ``a.T``: a vector stays as it is, and in a
+    stack of matrices the stack moves too. ``a.mT`` transposes each matrix.
+
+    Args:
+      axes: every axis of ``a`` once.
+
+    Raises:
+      AxisError: an axis is missing, or named twice.
 
     >>> import covector.numpy as cnp
     >>> cnp.transpose(cnp.ones((2, 3, 4)), (1, 0, 2)).shape
     (3, 2, 4)
+
+    See also: ``matrix_transpose``, ``swapaxes``, ``moveaxis``, ``reshape``.
     """
     x = as_array(a, "transpose")
     ndim = x.type.ndim
@@ -98,9 +107,14 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """``a`` with two axes exchanged.
 
+    Raises:
+      AxisError: ``a`` has not that axis.
+
     >>> import covector.numpy as cnp
     >>> cnp.swapaxes(cnp.ones((2, 3, 4)), 0, -1).shape
     (4, 3, 2)
+
+    See also: ``moveaxis``, ``transpose``, ``matrix_transpose``.
     """
     x = as_array(a, "swapaxes")
     order = list(range(x.type.ndim))
@@ -111,12 +125,20 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
-    """``a`` with the axes ``source`` moved to ``destination``; the others keep their
-    order.
+    """``a`` with axes moved to other positions; the rest keep their order.
+
+    Args:
+      source: an axis of ``a``, or several.
+      destination: where they are in the result; as many.
+
+    Raises:
+      AxisError: an axis does not exist, or the numbers of axes differ.
 
     >>> import covector.numpy as cnp
     >>> cnp.moveaxis(cnp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
+
+    See also: ``swapaxes``, ``transpose``.
     """
     x = as_array(a, "moveaxis")
     ndim = x.type.ndim
@@ -151,11 +173,19 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 def flip(m: ArrayLike, axis: Axes = None) -> Array:
-    """``m`` with its elements in opposite order along ``axis`` (None: along all).
+    """``m`` with its elements in opposite order along ``axis``.
+
+    Args:
+      axis: an axis, several, or None for all.
+
+    Raises:
+      AxisError: ``m`` has not that axis.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.flip(cnp.arange(3)))
     [2 1 0]
+
+    See also: ``flipud``, ``fliplr``, ``roll``, ``rot90``.
     """
     return _flip("flip", as_array(m, "flip"), axis)
 
@@ -209,15 +239,20 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
 
 
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> Array:
-    """``a`` with elements moved by ``shift`` positions along ``axis``, around the end.
+    """``a`` with its elements moved along ``axis``, around the end.
+
+    To move without coming back at the start, ``pad`` one side and cut off the other.
 
     Args:
-      shift: an integer, which may be traced, or one for each axis.
+      shift: an integer, which may be traced, or one for each axis; negative to move
+        back.
       axis: an axis, or several, which may be the same; None rolls ``a`` raveled.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.roll(cnp.arange(5), 2))
     [3 4 0 1 2]
+
+    See also: ``flip``, ``rollaxis``, ``pad``.
     """
     x = as_array(a, "roll")
     if axis is None:

@@ -72,12 +72,19 @@ def dot(
     """Products summed over the last axis of ``a`` and the last but one of ``b``.
 
     If ``b`` has one axis, over that; if one of the two is a scalar, nothing is summed.
-    The result has the other axes of ``a``, then those of ``b``. ``matmul`` treats
-    stacks of matrices as such; the other arguments are those of ``matmul``.
+    The result has the other axes of ``a``, then those of ``b``: stacks ``[n, i, k]``
+    and ``[n, k, j]`` give ``[n, i, n, j]``, each matrix with each. ``matmul``
+    multiplies them pair by pair, and has the same other arguments. Complex numbers are
+    not conjugated.
+
+    Raises:
+      TypeMismatch: the two axes have different lengths.
 
     >>> import covector.numpy as cnp
     >>> float(cnp.dot(cnp.array([1.0, 2.0]), cnp.array([3.0, 4.0])))
     11.0
+
+    See also: ``matmul``, ``vdot``, ``einsum``, ``tensordot``.
     """
     x, y = promote_dtypes("dot", a, b)
     options = product_options("dot", **exactness)
@@ -123,11 +130,15 @@ def vdot(a: ArrayLike, b: ArrayLike, **exactness: Any) -> Array:
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """The product of each element of ``a`` with each of ``b``, both raveled.
+    """The product of each element of ``a`` with each of ``b``, as a matrix.
+
+    Both are raveled first; complex numbers are not conjugated.
 
     >>> import covector.numpy as cnp
     >>> cnp.outer(cnp.array([1, 2]), cnp.array([3, 4])).tolist()
     [[3, 4], [6, 8]]
+
+    See also: ``einsum``, ``tensordot``, ``kron``, ``multiply``.
     """
     check_no_out("outer", out)
     x, y = promote_dtypes("outer", a, b)
@@ -147,13 +158,21 @@ def tensordot(
 ) -> Array:
     """Products summed over pairs of axes.
 
+    The result has the other axes, those of ``a`` first.
+
     Args:
       axes: how many of the last axes of ``a`` to pair with the first of ``b``, in
         order; or an axis, or several, of ``a``, and as many of ``b``.
+      precision, preferred_element_type, out_sharding: as for ``matmul``.
+
+    Raises:
+      TypeMismatch: axes of a pair have different lengths.
 
     >>> import covector.numpy as cnp
     >>> cnp.tensordot(cnp.ones((2, 3, 4)), cnp.ones((4, 3, 5)), ([1, 2], [1, 0])).shape
     (2, 5)
+
+    See also: ``einsum``, ``dot``, ``matmul``.
     """
     x, y = promote_dtypes("tensordot", a, b)
     options = product_options("tensordot", precision, preferred_element_type)
@@ -210,11 +229,19 @@ def trace(
 
     Args:
       offset: which diagonal: positive ones lie above the main one.
+      axis1, axis2: the axes of the matrices, by default the first two; for stacks
+        ``[..., n, n]`` pass −2 and −1.
       dtype: of the sum; by default as for ``sum``.
+      out: must be None.
+
+    Raises:
+      AxisError: the array has not these two axes.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.trace(cnp.array([[1, 2], [3, 4]])))
     5
+
+    See also: ``linalg.trace`` (of the last two axes), ``diagonal``, ``diag``.
     """
     check_no_out("trace", out)
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype)

@@ -211,8 +211,7 @@ def zeros(
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Zeros; float32 by default. Under ``jit`` the shape must be known, as ``x.shape``
-    is.
+    """Zeros; float32 by default. The shape must be known under ``jit``.
 
     >>> zeros(3)
     Array([0., 0., 0.], dtype=float32)

@@ -32,14 +32,22 @@ def cumsum(
     dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
-    """Running sums along ``axis``; None: of ``a`` raveled.
+    """Running sums along ``axis``; of ``a`` raveled where that is None, the default.
+
+    The result has as many elements as ``a``: the first is the first element itself, not
+    0. Unlike ``sum``, integers with few bits keep their dtype, and wrap around: pass
+    ``dtype``.
 
     Args:
+      axis: an axis, or None.
       dtype: of the result; by default that of ``a``, bools counting as integers.
+      out: must be None.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.cumsum(cnp.array([1, 2, 4])))
     [1 3 7]
+
+    See also: ``sum``, ``cumulative_sum``, ``cumprod``, ``diff``.
     """
     return _running("cumsum", Cumsum, a, axis, dtype, out)
 

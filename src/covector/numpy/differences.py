@@ -51,16 +51,25 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Array:
-    """Differences of neighbours along ``axis``, ``n`` times; of bools, whether they
-    differ.
+    """Differences of neighbours, ``a[1:] - a[:-1]`` along ``axis``, ``n`` times.
+
+    Each time the axis gets shorter by one. Of bools, whether they differ; unsigned
+    integers wrap around below 0.
 
     Args:
+      n: how often; 0 returns ``a``.
       prepend, append: what is put before and after ``a`` first: arrays, or scalars that
         stand for one index.
+
+    Raises:
+      ArgumentError: ``n`` is negative.
+      TypeMismatch: ``a`` has no axis.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.diff(cnp.array([1, 4, 9, 16])), cnp.diff(cnp.array([1, 4, 9]), n=2))
     [3 5 7] [2]
+
+    See also: ``gradient`` (same length), ``ediff1d``, ``cumsum``.
     """
     x = as_array(a, "diff")
     if not x.type.ndim:

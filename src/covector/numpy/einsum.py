@@ -55,11 +55,15 @@ def einsum(
 ) -> Array:
     """Products of the operands, summed over the axes that the result does not have.
 
+    It writes any contraction in one line: ``"ij,jk->ik"`` multiplies matrices. On
+    accelerators products of float32 are formed with fewer bits by default;
+    ``precision="highest"`` asks for all.
+
     Args:
       subscripts: a letter for each axis of each operand, and after ``->`` for each axis
-        of the result; without, those that occur once, sorted. ``...`` stands for axes
-        that broadcast. Or the operands are each followed by a list of integers for its
-        axes.
+        of the result; without, those that occur once, sorted, so ``"ji"`` transposes.
+        ``...`` stands for axes that broadcast. Or the operands are each followed by a
+        list of integers for its axes.
       optimize: how the order of contractions is found: a name that ``opt_einsum``
         knows, False for left to right, or the order itself.
       precision: how exactly products of floats are formed on accelerators.
@@ -75,6 +79,8 @@ def einsum(
     >>> a = cnp.arange(4.0).reshape((2, 2))
     >>> print(cnp.einsum("ij,j->i", a, cnp.ones(2)), cnp.einsum("ii", a))
     [1. 5.] 3.0
+
+    See also: ``einsum_path``, ``matmul``, ``tensordot``.
     """
     check_no_out("einsum", out)
     subscripts, arrays = _operands("einsum", subscripts, operands)

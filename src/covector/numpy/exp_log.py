@@ -56,8 +56,7 @@ def exp2(x: ArrayLike, /) -> Array:
 
 
 def expm1(x: ArrayLike, /) -> Array:
-    """eˣ − 1, element by element; exact also where x is small and ``exp(x) - 1`` is
-    not.
+    """eˣ − 1, element by element; exact also where x is small, unlike ``exp(x) - 1``.
 
     >>> import covector.numpy as cnp
     >>> f"{float(expm1(1e-10)):.3e}", float(cnp.exp(1e-10) - 1)

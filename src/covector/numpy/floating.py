@@ -78,8 +78,7 @@ def isinf(x: ArrayLike, /) -> Array:
 
 
 def isfinite(x: ArrayLike, /) -> Array:
-    """Whether a number is neither infinite nor NaN; of a complex one, whether no part
-    is.
+    """Whether a number is finite, neither ∞, −∞ nor NaN; of a complex one, both parts.
 
     >>> import covector.numpy as cnp
     >>> isfinite(cnp.array([1.0, cnp.inf, cnp.nan])).tolist()

@@ -72,10 +72,15 @@ def take(
 ) -> Array:
     """The elements of ``a`` at ``indices`` along ``axis``.
 
+    An index outside raises no error: the default mode gives NaN there, or the smallest
+    signed or largest unsigned integer, while ``a[indices]`` takes the nearest element.
+
     Args:
       indices: integers of any shape, which takes the place of the axis in the result.
       axis: None takes from ``a`` raveled.
+      out: must be None.
       mode: ``"fill"`` (the default), ``"clip"``, ``"wrap"`` or ``"promise_in_bounds"``.
+        Negative indices count from the end, but ``"clip"`` makes them 0.
       unique_indices, indices_are_sorted: promises; if broken, the result is arbitrary.
       fill_value: what is read outside.
 
@@ -85,6 +90,8 @@ def take(
     >>> import covector.numpy as cnp
     >>> print(cnp.take(cnp.array([5.0, 6.0]), cnp.array([1, -1, 7])))
     [ 6.  6. nan]
+
+    See also: ``take_along_axis``, ``compress``, ``choose``.
     """
     check_no_out("take", out)
     x = as_array(a, "take")
@@ -148,20 +155,28 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
-    """The elements ``arr[…, indices[…, j, …], …]``: one set of indices along ``axis``
-    for every position along the other axes.
+    """Elements along ``axis``, at indices that differ along the other axes.
+
+    For matrices and ``axis=1``, ``result[i, j] = arr[i, indices[i, j]]``.
 
     Args:
+      arr: the array.
       indices: as many axes as ``arr``, and along all but ``axis`` lengths that
-        broadcast to its; ``argsort`` and ``argmax`` with keepdims give such. None for
-        ``axis`` takes from ``arr`` raveled.
+        broadcast to its; ``argsort`` and ``argmax`` with keepdims give such.
+      axis: an axis, or None to take from ``arr`` raveled.
       mode: ``"fill"`` (the default), ``"clip"``, ``"wrap"`` or ``"promise_in_bounds"``.
-      fill_value: what is read outside.
+      fill_value: what is read outside; NaN by default.
+
+    Raises:
+      TypeMismatch: the indices have other axes, as a vector for a matrix.
+      DTypeError: the indices are not integers.
 
     >>> import covector.numpy as cnp
     >>> x = cnp.array([[3, 1, 2], [6, 5, 4]])
     >>> cnp.take_along_axis(x, cnp.argmin(x, 1, keepdims=True), 1).tolist()
     [[1], [4]]
+
+    See also: ``take`` (the same indices everywhere), ``put_along_axis``, ``argsort``.
     """
     x = as_array(arr, "take_along_axis")
     if axis is None:

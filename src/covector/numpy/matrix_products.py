@@ -57,7 +57,11 @@ def matmul(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The product of matrices, or of stacks of them, which broadcast together.
+    """The product ``a @ b`` of matrices, or of stacks of them, which broadcast
+    together.
+
+    On accelerators products of float32 are formed with fewer bits by default;
+    ``precision="highest"`` asks for all.
 
     Args:
       a: ``[..., m, k]``, or ``[k]`` for a row.
@@ -69,9 +73,15 @@ def matmul(
     Returns:
       ``[..., m, n]``, without the axis that a row or column does not have.
 
+    Raises:
+      TypeMismatch: the lengths k differ, the stacks do not broadcast, or one of the two
+        is a scalar.
+
     >>> import covector.numpy as cnp
     >>> cnp.matmul(cnp.ones((5, 2, 3)), cnp.ones((3, 4))).shape
     (5, 2, 4)
+
+    See also: ``dot``, ``einsum``, ``matvec``, ``linalg.multi_dot``.
     """
     x, y = promote_dtypes("matmul", a, b)
     options = product_options("matmul", precision, preferred_element_type)

@@ -78,8 +78,8 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> Array:
     """Each element brought between two bounds: ``minimum(maximum(x, low), high)``.
 
-    NaN stays NaN. The derivative is 1 between the bounds, 0 beyond them, so that
-    gradient descent does not bring an element back, and 0.5 at a bound.
+    NaN stays NaN. The derivative is 1 between the bounds, 0.5 at one of them, and 0
+    beyond, where gradient descent no longer moves an element.
 
     Args:
       arr: the array; integers or floats.

@@ -57,11 +57,12 @@ def pad(
     mode: str | Callable[..., Any] = "constant",
     **kwargs: Any,
 ) -> Array:
-    """``array`` with elements put before and after it along each axis.
+    """``array`` with elements, by default zeros, put before and after it along each
+    axis.
 
     Args:
       pad_width: how many: a number, ``(before, after)``, or such a pair for each axis;
-        or a dictionary from axes to either.
+        or a dictionary from axes to either. Not negative, and known under ``jit``.
       mode: what they are: ``"constant"``: ``constant_values``, given in the same form
         as ``pad_width``; ``"edge"``: the nearest element; ``"empty"``: zeros;
         ``"linear_ramp"``: a ramp that ends with ``end_values``; ``"maximum"``,
@@ -71,9 +72,16 @@ def pad(
         ``"wrap"``: the other end; or a function of a padded row, its widths ``(before,
         after)``, the axis and the keywords, which returns the row filled.
 
+    Raises:
+      ArgumentError: a width is negative, or the mode or a keyword is not known.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.pad(cnp.array([1, 2, 3]), (1, 2), mode="wrap"))
     [3 1 2 3 1 2]
+    >>> cnp.pad(cnp.ones((2, 3)), ((0, 0), (1, 1))).shape
+    (2, 5)
+
+    See also: ``lax.pad`` (also cuts and spaces out), ``concatenate``, ``roll``.
     """
     x = as_array(array, "pad")
     widths = _widths(pad_width, x.type.ndim)

@@ -33,12 +33,16 @@ __all__ = ["repeat", "tile"]
 
 
 def tile(A: Any, reps: Any) -> Array:
-    """``A`` repeated ``reps[k]`` times along axis k; the shorter of the two gets ones
+    """``A`` as a whole repeated ``reps[k]`` times along axis k.
+
+    If ``A`` has fewer axes than ``reps``, or the other way round, the shorter gets ones
     in front.
 
     >>> import covector.numpy as cnp
     >>> cnp.tile(cnp.array([1, 2]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
+
+    See also: ``repeat`` (each element), ``broadcast_to``.
     """
     x = as_array(A, "tile")
     counts = canonical_shape("tile", reps, "reps")
@@ -72,9 +76,15 @@ def repeat(
         where ``repeats`` is traced. What is more is cut off; if the repeats are fewer,
         the last index is repeated.
 
+    Raises:
+      ConcretizationTypeError: ``repeats`` is traced, and there is no
+        ``total_repeat_length``.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.repeat(cnp.array([7, 8, 9]), cnp.array([2, 0, 1])))
     [7 7 9]
+
+    See also: ``tile`` (the whole array), ``broadcast_to``.
     """
     x = as_array(a, "repeat")
     if axis is None:

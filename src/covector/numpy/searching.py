@@ -64,10 +64,14 @@ def argmax(
     out: None = None,
     keepdims: bool | None = None,
 ) -> Array:
-    """The index of the largest element along ``axis``, or of the first NaN.
+    """The index of the first largest element along ``axis``, or of the first NaN.
+
+    Indices have no derivative: ``grad`` through them is 0. ``nn.softmax`` is a smooth
+    choice, and ``max`` has the derivative of the value.
 
     Args:
-      axis: None gives the index in ``a`` raveled.
+      axis: None gives the index in ``a`` raveled; ``unravel_index`` splits it.
+      out: must be None.
       keepdims: whether the axis stays, with length 1.
 
     Raises:
@@ -76,19 +80,23 @@ def argmax(
     >>> import covector.numpy as cnp
     >>> print(cnp.argmax(cnp.array([[1, 5], [7, 2]]), axis=1))
     [1 0]
+
+    See also: ``max``, ``argmin``, ``nanargmax``, ``take_along_axis``.
     """
     return _position_of("argmax", Argmax, a, axis, out, keepdims)
 
 
 @with_parameters_of(argmax)
 def argmin(*args: Any, **options: Any) -> Array:
-    """The index of the smallest element along ``axis``, or of the first NaN.
+    """The index of the first smallest element along ``axis``, or of the first NaN.
 
     Arguments are those of ``argmax``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.argmin(cnp.array([[1, 5], [7, 2]]), axis=1))
     [0 1]
+
+    See also: ``min``, ``argmax``, ``nanargmin``.
     """
     return _position_of("argmin", Argmin, *args, **options)
 
@@ -176,19 +184,27 @@ def searchsorted(
 ) -> Array:
     """The indices at which elements would be inserted so that ``a`` stays sorted.
 
+    Whether ``a`` is sorted is not checked; if it is not, the result means nothing.
+
     Args:
       a: one axis, ascending, NaN last.
+      v: the elements, of any shape.
       side: ``"left"``: before equal elements; ``"right"``: after them.
       sorter: indices that sort ``a``, if it is not sorted.
       method: ``"compare_all"`` compares each pair, ``"sort"`` sorts both together; the
         others search. The result is the same.
 
     Returns:
-      int32, unless ``a`` has more elements than that counts.
+      The shape of ``v``; int32, unless ``a`` has more elements than that counts.
+
+    Raises:
+      ArgumentError: ``side`` or ``method`` is none of these.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.searchsorted(cnp.array([1, 3, 3, 5]), cnp.array([3, 9])))
     [1 4]
+
+    See also: ``sort``, ``digitize``, ``histogram``, ``interp``.
     """
     if side not in ("left", "right") or method not in _METHODS:
         raise ArgumentError(

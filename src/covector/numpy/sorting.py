@@ -42,9 +42,12 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """``a`` with its elements ascending along ``axis``; None: of ``a`` raveled.
+    """``a`` with its elements ascending along ``axis``, by default the last; NaN last.
+
+    Derivatives follow the elements to their new positions.
 
     Args:
+      axis: an axis, or None to ravel ``a`` first.
       descending: the opposite order, in which NaN comes first.
       stable: False allows equal elements to be exchanged.
       kind, order: NumPy's; must be None.
@@ -52,6 +55,8 @@ def sort(
     >>> import covector.numpy as cnp
     >>> print(cnp.sort(cnp.array([3.0, cnp.nan, 1.0])))
     [ 1.  3. nan]
+
+    See also: ``argsort``, ``lexsort``, ``partition``, ``lax.top_k``.
     """
     x, k = _operand("sort", a, axis, kind, order)
     (out,) = Sort(k, bool(stable))(x)
@@ -68,15 +73,21 @@ def argsort(
     descending: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The indices that sort ``a`` along ``axis``; None: ``a`` raveled.
+    """The indices that sort ``a`` along ``axis``, by default the last.
+
+    ``take_along_axis(a, argsort(a), -1)`` is sorted; ``argsort(argsort(a))`` are the
+    ranks. Indices have no derivative.
 
     Args:
+      axis: an axis, or None to ravel ``a`` first.
       dtype: of the indices; by default the default integer.
       stable, descending, kind, order: as for ``sort``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.argsort(cnp.array([3, 1, 3, 2]), descending=True))
     [0 2 3 1]
+
+    See also: ``sort``, ``take_along_axis``, ``lexsort``, ``argpartition``.
     """
     x, k = _operand("argsort", a, axis, kind, order)
     to = asked_dtype(int if dtype is None else dtype)

@@ -20,11 +20,12 @@ __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 def split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
 ) -> list[Array]:
-    """Consecutive parts of ``ary`` along ``axis``.
+    """Consecutive parts of ``ary`` along ``axis``, as a list.
 
     Args:
       indices_or_sections: how many parts of equal length, or the increasing indices
-        where each part but the first begins.
+        where each part but the first begins (not lengths). Known under ``jit``.
+      axis: along which to cut.
 
     Raises:
       ArgumentError: the length cannot be divided equally, or the indices are out of
@@ -33,6 +34,8 @@ def split(
     >>> import covector.numpy as cnp
     >>> [part.tolist() for part in cnp.split(cnp.arange(5), [1, 3])]
     [[0], [1, 2], [3, 4]]
+
+    See also: ``array_split`` (of unequal length), ``unstack``, ``concatenate``.
     """
     return _split("split", ary, indices_or_sections, axis, equal=True)
 

@@ -196,27 +196,35 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
 def shape(a: ArrayLike) -> tuple[int, ...]:
     """The lengths of the axes of an array, or of what would become one.
 
+    They are Python integers, known under ``jit`` too.
+
     >>> shape(3.0), shape([[1, 2]])
     ((), (1, 2))
+
+    See also: ``ndim``, ``size``, ``reshape``.
     """
     return _type_of("shape", a).shape
 
 
 def ndim(a: ArrayLike) -> int:
-    """The number of axes.
+    """The number of axes, a Python integer.
 
     >>> ndim(3.0)
     0
+
+    See also: ``shape``, ``expand_dims``.
     """
     return _type_of("ndim", a).ndim
 
 
 def size(a: ArrayLike, axis: Axes = None) -> int:
-    """The number of elements, in all or along one axis or several.
+    """The number of elements, in all or along one axis or several; a Python integer.
 
     >>> import covector.numpy as cnp
     >>> size(cnp.zeros((2, 3))), size(cnp.zeros((2, 3)), 1)
     (6, 3)
+
+    See also: ``shape``, ``count_nonzero``.
     """
     type = _type_of("size", a)
     return math.prod([type.shape[k] for k in canonical_axes("size", axis, type.ndim)])
@@ -236,6 +244,8 @@ def iscomplexobj(x: ArrayLike) -> bool:
 
     >>> iscomplexobj(1j), iscomplexobj(1.0)
     (True, False)
+
+    See also: ``isrealobj``, ``iscomplex`` (of each element), ``issubdtype``.
     """
     if isinstance(x, type | np.dtype):
         return dtypes.is_complex(dtypes.as_dtype(x))

@@ -57,6 +57,10 @@ def vectorize(
 ) -> Callable[..., Any]:
     """``pyfunc`` applied over broadcast leading axes of its arguments.
 
+    Unlike NumPy's there is no loop in Python: the function is traced once, for all
+    elements together, as by ``vmap``. So it cannot test their values with ``if``; use
+    ``where``.
+
     Args:
       pyfunc: a function of scalars; with a signature, of arrays with its core axes.
       excluded: indices or names of arguments that are passed on as they are. So is None
@@ -72,6 +76,8 @@ def vectorize(
     >>> dot = vectorize(lambda a, b: (a * b).sum(), signature="(n),(n)->()")
     >>> dot(cnp.ones((2, 3)), cnp.arange(3)).tolist()
     [3.0, 3.0]
+
+    See also: ``vmap``, ``apply_along_axis``, ``where``.
     """
     check_functions("vectorize", pyfunc=pyfunc)
     name = getattr(pyfunc, "__name__", type(pyfunc).__name__)
