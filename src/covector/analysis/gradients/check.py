@@ -65,13 +65,13 @@ def check_gradients(  # noqa: PLR0913  options, all with defaults
     """A function that checks the gradient of ``loss`` for its arguments.
 
     Each leaf is compared with difference quotients in a random direction; at a kink the
-    gradient may be that of either side. A leaf has a
-    *fault* if its gradient is wrong, zero everywhere, tiny, huge, NaN or infinite, if
-    the second derivative is not finite, or if the loss does not depend on it. The
-    report names the rule of yours (``custom_vjp``) that is wrong, and the line at which
-    a derivative stops: ``stop_gradient``, a conversion to integers, ``argmax``, a
-    comparison, a rounding. What goes through ``stop_gradient`` is held while the loss
-    is compared: a gradient that is right for the rest is right.
+    gradient may be that of either side. A leaf has a *fault* if its gradient is wrong,
+    zero everywhere, tiny, huge, NaN or infinite, if the second derivative is not
+    finite, or if the loss does not depend on it. The report names the rule of yours
+    (``custom_vjp``) that is wrong, and the line at which a derivative stops:
+    ``stop_gradient``, a conversion to integers, ``argmax``, a comparison, a rounding.
+    What goes through ``stop_gradient`` is held while the loss is compared: a gradient
+    that is right for the rest is right.
 
     Args:
       loss: returns a real scalar (or, with ``has_aux``, a pair of it and anything).
