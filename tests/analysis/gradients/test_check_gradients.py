@@ -344,6 +344,7 @@ def test_a_nan_names_the_line_of_the_derivative_that_made_it():
     fault = only(loss, np.array([0.0, 1.0], "f"))
     assert fault.kind in {"nan", "infinite"}
     assert "in 1 of 2 elements, first made in the derivative of sqrt" in fault.text
+    assert "explain_nan(covector.grad(loss))" in fault.text
     assert "root =" in line_of(fault)
 
 

@@ -301,6 +301,7 @@ class _Check:
         text += f", first made {cause}." if cause else "."
         if not np.isfinite(wide(self.value)):
             text += f" The loss itself is {float(self.value)}."
+        text += " covector.explain_nan(covector.grad(loss))(...) says more."
         return GradientFault(kind, text, _line(cause))
 
     def _zero(self, i: int) -> GradientFault:
