@@ -22,7 +22,7 @@ from covector.core.types import ArrayType
 from covector.errors import AxisError
 from covector.operations.broadcasting import move_axis
 from covector.operations.joining import Concatenate
-from covector.operations.slicing import Slice, index_axis
+from covector.operations.slicing import index_axis
 from covector.operations.transposing import Reshape
 from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.call import Inlined, call
@@ -38,6 +38,7 @@ from covector.programs.remat.compiled_memory import (
     value_and_pullback,
 )
 from covector.programs.remat.policies import checkpoint_policies
+from covector.programs.remat.scan_segments import rows_of
 from covector.runtime.executable import MemoryUse
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import linearize_jaxpr
@@ -119,7 +120,7 @@ class Batch(NamedTuple):
     def _part(self, args: Values, start: int, stop: int) -> list[Any]:
         """The operands of some of the lanes."""
         return [
-            _rows_of(x, start, stop) if m else x
+            rows_of(x, start, stop) if m else x
             for x, m in zip(args, self.mapped, strict=True)
         ]
 
@@ -134,14 +135,6 @@ class Batch(NamedTuple):
         ]
         outs = iter(run(program, one))
         return [None if b else next(outs) for b in batched]
-
-
-def _rows_of(x: Value, start: int, stop: int) -> Value:
-    shape = x.type.shape
-    if (start, stop) == (0, shape[0]):
-        return x
-    none = (0,) * (len(shape) - 1)
-    return Slice((start, *none), (stop, *shape[1:]))(x)
 
 
 # -- the size of a chunk ---------------------------------------------------------------

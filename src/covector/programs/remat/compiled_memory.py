@@ -41,8 +41,8 @@ def memory_of(jaxpr: Jaxpr) -> MemoryUse:
 
 
 def value_and_pullback(jaxpr: Jaxpr, active: Mask) -> Jaxpr:
-    """The program of values and of cotangents of the active inputs, as one (memoise on
-    the program): it takes the inputs, and cotangents of the outputs that have any.
+    """The program of values and of cotangents of the active inputs, as one: it takes
+    the inputs, and cotangents of the outputs that have any.
     """
     split = jaxpr.memo(linearize_jaxpr, active)
     linear, count = split.linear, len(split.residual_sources)

@@ -78,6 +78,9 @@ def in_segments(e: Equation, segment: int, count: int) -> list[Equation]:
 
 
 def _in_segments(jaxpr: Jaxpr, op: Scan, segment: int, count: int) -> Jaxpr:
+    """The program of a scan with this body, its first steps in segments (memoise on the
+    body).
+    """
     consts, carry, xs = op.split(jaxpr.in_types)
     outer, steps = _outer(op, segment, count), segment * count
     sizes = (steps, op.length - steps)
@@ -117,17 +120,19 @@ def _outer(op: Scan, segment: int, count: int) -> Scan:
 
 
 def _parts(x: Value, sizes: tuple[int, int], reverse: bool) -> tuple[Value, Any]:
-    """The elements of the steps that come first, and the others."""
-    first, rest = sizes
-    if not rest:
+    """The elements of the steps that come first, and those of the others, if any."""
+    if not sizes[1]:
         return x, None
-    one, other = _rows(x, 0, rest if reverse else first), None
-    other = _rows(x, rest if reverse else first, first + rest)
+    cut, end = sizes[1] if reverse else sizes[0], sum(sizes)
+    one, other = rows_of(x, 0, cut), rows_of(x, cut, end)
     return (other, one) if reverse else (one, other)
 
 
-def _rows(x: Value, start: int, stop: int) -> Value:
+def rows_of(x: Value, start: int, stop: int) -> Value:
+    """The elements from ``start`` to before ``stop`` along the first axis."""
     shape = x.type.shape
+    if (start, stop) == (0, shape[0]):
+        return x
     return Slice((start, *(0,) * (len(shape) - 1)), (stop, *shape[1:]))(x)
 
 

@@ -61,7 +61,7 @@ def planned(jaxpr: Jaxpr, active: Mask, limit: int, who: str) -> Jaxpr:
     """
     check_alone(jaxpr, who)
     plain = jaxpr.memo(without_calls)
-    use = memory_of(plain.memo(value_and_pullback, active))
+    use = memory_of(value_and_pullback(plain, active))
     if use.peak <= limit:
         return plain
     search = _Search(Draft(plain, active), active, limit)
