@@ -320,6 +320,13 @@ def type_of(x: Any) -> ArrayType:
 class ShapeDtypeStruct(HasType):
     """A shape and dtype standing for an array, where only its type matters.
 
+    ``eval_shape``, ``jit(f).lower`` and ``pure_callback`` take it.
+
+    Args:
+      shape: the shape.
+      dtype: the dtype.
+      sharding: how such an array is divided over devices, if that matters.
+
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """

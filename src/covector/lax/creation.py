@@ -47,8 +47,16 @@ def broadcasted_iota(
 ) -> Array:
     """0, 1, 2, … along one axis of ``shape``, the same along all others.
 
+    Args:
+      dtype: of numbers.
+      shape: the shape of the result.
+      dimension: the axis along which it counts.
+
     >>> broadcasted_iota(int, (2, 3), 1).tolist()
     [[0, 1, 2], [0, 1, 2]]
+
+    See Also:
+      ``iota``, ``covector.numpy.indices``.
     """
     shape = canonical_shape("broadcasted_iota", shape)
     axis = canonical_axis("broadcasted_iota", dimension, len(shape), "dimension")

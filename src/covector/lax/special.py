@@ -29,6 +29,9 @@ def erf(x: ArrayLike) -> Array:
 
     >>> erf(0.0).tolist()
     0.0
+
+    See Also:
+      ``erfc``, which is 1 − erf(x) without the loss of digits; ``erf_inv``.
     """
     return special.erf(as_array(x, "erf"))
 

@@ -217,7 +217,20 @@ def default_platform() -> str:
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """All devices of a platform, those of other processes included."""
+    """All devices of a platform, those of other processes included.
+
+    Args:
+      backend: ``"cpu"`` or ``"gpu"``; by default the platform where programs run.
+
+    Raises:
+      DeviceError: there is no such platform.
+
+    >>> len(devices()) == device_count()
+    True
+
+    See Also:
+      ``local_devices``, ``device_put``, ``make_mesh``.
+    """
     return client(backend).devices()
 
 
@@ -228,6 +241,12 @@ def local_devices(
 
     Raises:
       DeviceError: there is no such platform, or no such process.
+
+    >>> len(local_devices()) == local_device_count()
+    True
+
+    See Also:
+      ``devices``, ``process_index``.
     """
     if process_index is None:
         return client(backend).local_devices()
@@ -251,7 +270,11 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def process_index(backend: str | None = None) -> int:
-    """The index of this process among those that share the devices."""
+    """The index of this process among those that share the devices: 0 of a single one.
+
+    >>> process_index() < process_count()
+    True
+    """
     return client(backend).process_index()
 
 

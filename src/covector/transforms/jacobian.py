@@ -125,11 +125,20 @@ def jacfwd(  # pyright: ignore[reportInconsistentOverload]
 ) -> Callable[P, PyTree]:
     """The Jacobian of ``fun`` by forward mode: for few arguments and many results.
 
-    The result is laid out as that of ``jacobian``.
+    The result is laid out as that of ``jacobian``: axes of the result, then of the
+    argument.
+
+    Args:
+      argnums: the positional argument, or arguments, to differentiate with respect to.
+      has_aux: ``fun`` returns a pair, of what is differentiated and anything else.
+      holomorphic: ``fun`` is complex differentiable; arguments and result are complex.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> cv.jacfwd(lambda x: x ** 2)(cnp.arange(2.0)).tolist()
     [[0.0, 0.0], [0.0, 2.0]]
+
+    See Also:
+      ``jacobian``, which takes the cheaper mode; ``jacrev``, ``jvp``.
     """
     return _jacobian(fun, argnums, has_aux, holomorphic, False, "jacfwd", _all_forward)
 
@@ -159,11 +168,19 @@ def jacrev(  # pyright: ignore[reportInconsistentOverload]
 ) -> Callable[P, PyTree]:
     """The Jacobian of ``fun`` by reverse mode: for many arguments and few results.
 
-    The result is laid out as that of ``jacobian``.
+    The result is laid out as that of ``jacobian``: axes of the result, then of the
+    argument. It holds all of them at once; for a product with a vector use ``vjp``.
+
+    Args:
+      argnums, has_aux, holomorphic: as for ``jacfwd``.
+      allow_int: accept integer arguments, whose derivative is of dtype float0.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> cv.jacrev(lambda x: x ** 2)(cnp.arange(2.0)).tolist()
     [[0.0, 0.0], [0.0, 2.0]]
+
+    See Also:
+      ``jacobian``, which takes the cheaper mode; ``jacfwd``, ``grad``.
     """
     return _jacobian(
         fun, argnums, has_aux, holomorphic, allow_int, "jacrev", _all_reverse
@@ -192,9 +209,23 @@ def hessian(  # pyright: ignore[reportInconsistentOverload]
 ) -> Callable[P, PyTree]:
     """The Hessian of ``fun``: forward mode over its gradient.
 
+    For a product with a vector v, without the matrix, use
+    ``jvp(grad(fun), (x,), (v,))[1]``.
+
+    Args:
+      fun: returns a scalar; of an array, there is one Hessian for each element.
+      argnums, has_aux, holomorphic: as for ``jacfwd``.
+
+    Returns:
+      A function whose result has, for an argument ``[n]``, the shape ``[n, n]``; for a
+      tree, it is that tree with such a tree at each leaf.
+
     >>> import covector as cv, covector.numpy as cnp
     >>> cv.hessian(lambda x: cnp.sum(x ** 3))(cnp.arange(2.0)).tolist()
     [[0.0, 0.0], [0.0, 6.0]]
+
+    See Also:
+      ``jvp``, ``grad``, ``jacobian``.
     """
     gradient = _jacobian(
         fun, argnums, has_aux, holomorphic, False, "hessian", _all_reverse

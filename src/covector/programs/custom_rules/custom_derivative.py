@@ -199,14 +199,19 @@ class CustomFunction(Generic[P, R]):
 class custom_jvp(CustomFunction[P, R]):
     """A function whose derivative is given by a rule.
 
-    The rule, set with ``defjvp``, takes the primals and the tangents as tuples and
-    returns the value and its tangent, which must be linear in the tangents. It serves
-    forward and reverse mode, and can itself be differentiated. With ``defvjp`` as well,
-    reverse mode takes that: see ``custom_vjp``.
+    Use it where the derivative of the formula overflows, is undefined at a point, or
+    can be found with less work. The rule, set with ``defjvp``, takes the primals and
+    the tangents as tuples and returns the value and its tangent, which must be linear
+    in the tangents. It serves forward and reverse mode, and can itself be
+    differentiated. With ``defvjp`` as well, reverse mode takes that: see
+    ``custom_vjp``.
 
     Args:
-      nondiff_argnums, nondiff_argnames: arguments that are not differentiated; the rule
-        takes them first.
+      nondiff_argnums, nondiff_argnames: arguments that are not differentiated, such as
+        functions; the rule takes them first.
+
+    Raises:
+      NotDifferentiable: when it is called, if there is no rule.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> @cv.custom_jvp
@@ -218,6 +223,9 @@ class custom_jvp(CustomFunction[P, R]):
     ...     return log1pexp(x), dx * (1 - 1 / (1 + cnp.exp(x)))
     >>> float(cv.grad(log1pexp)(100.0))
     1.0
+
+    See Also:
+      ``custom_vjp``, ``covector.lax.custom_root``, ``covector.lax.stop_gradient``.
     """
 
 
@@ -226,7 +234,7 @@ class custom_vjp(CustomFunction[P, R]):
 
     Set with ``defvjp(fwd, bwd)``: ``fwd`` takes the arguments and returns the value and
     residuals (any tree); ``bwd(residuals, cotangent)`` returns a tuple with one
-    cotangent per argument, None for zero.
+    cotangent per argument, None for zero. With one argument it is ``(cotangent,)``.
 
     Forward mode (jvp, jacfwd, what linearize gives) needs a rule of its own, set with
     ``defjvp`` as for ``custom_jvp``. Then each mode takes its own rule: in a derivative
@@ -237,6 +245,10 @@ class custom_vjp(CustomFunction[P, R]):
       nondiff_argnums, nondiff_argnames: arguments that are not differentiated; ``fwd``
         takes them at their positions, ``bwd`` before the residuals.
 
+    Raises:
+      NotDifferentiable: there is no rule, or none for forward mode where that is run.
+      TreeMismatch: ``bwd`` does not return a cotangent for each argument.
+
     >>> import covector as cv, covector.numpy as cnp
     >>> @cv.custom_vjp
     ... def clipped(x):
@@ -244,6 +256,9 @@ class custom_vjp(CustomFunction[P, R]):
     >>> clipped.defvjp(lambda x: (x, None), lambda _, ct: (cnp.minimum(ct, 1.0),))
     >>> float(cv.grad(lambda x: 5 * clipped(x))(2.0))
     1.0
+
+    See Also:
+      ``custom_jvp``, whose one rule serves both modes; ``custom_gradient``.
     """
 
 

@@ -26,7 +26,12 @@ from covector.tree.registry import PyTreeDef
 def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTree:
     """The shapes and dtypes of what ``fun`` would return, without computing it.
 
+    Use it to make an output buffer, or to look at a large model without its memory.
+    ``fun`` is traced as by ``jit``: numbers among ``args`` are traced too. Bind static
+    values with ``functools.partial``.
+
     Args:
+      fun: a function of arrays, or trees of arrays.
       args, kwargs: arrays, or anything with ``shape`` and ``dtype``.
 
     Returns:
@@ -36,6 +41,9 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTr
     >>> import covector as cv, covector.numpy as cnp
     >>> eval_shape(lambda x: cnp.stack([x, x]), cv.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+
+    See Also:
+      ``make_jaxpr``, ``ShapeDtypeStruct``, ``typeof``.
     """
     if isinstance(fun, PjitFunction):  # which knows its static arguments
         return fun.eval_shape(*args, **kwargs)
@@ -110,15 +118,23 @@ def make_jaxpr(
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the program of ``fun`` for its arguments.
+    """A function that gives the program of ``fun`` for its arguments, to be read.
+
+    The program is as it was traced, before the compiler optimises it;
+    ``jit(fun).lower(...)`` gives what the compiler gets and makes.
 
     Args:
+      fun: a function of arrays, or trees of arrays.
+      static_argnums: arguments that are part of the program, as for ``jit``.
       axis_env: named axes, with sizes, that collectives in ``fun`` may name.
       return_shape: give the tree of shapes of the result as well.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> len(make_jaxpr(lambda x: cnp.sin(x) * 2)(1.0).eqns)
     2
+
+    See Also:
+      ``jit``, ``eval_shape``.
     """
     traced = staged_function(fun, static_argnums, axis_env)
 
@@ -260,8 +276,13 @@ class _KnownFirstTrace(Trace):
 def typeof(x: Any) -> Any:
     """The type of an array, a tracer or a number; of a reference, ``AbstractRef``.
 
+    It is known also while a function is traced, when values are not.
+
     >>> import covector as cv
     >>> print(typeof(cv.numpy.zeros((2, 3))))
     f32[2,3]
+
+    See Also:
+      ``eval_shape`` for the types of a result.
     """
     return x.type if isinstance(x, Array | Ref) else type_of(x)

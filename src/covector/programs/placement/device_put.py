@@ -56,7 +56,11 @@ def device_put(
 ) -> PyTree:
     """``x``, an array or a tree of them, on a device, or sharded over several.
 
+    It returns before the copy is done. An array that was put on a device is *committed*
+    to it: operations run there, and refuse arrays committed elsewhere.
+
     Args:
+      x: an array, NumPy's or a number, or a tree of them.
       device: a device, a ``Sharding``, or a ``PartitionSpec`` for the mesh in force; or
         a tree of these, each for the arrays below that node of ``x``. None leaves
         arrays where they are, and free to move.
@@ -75,6 +79,10 @@ def device_put(
     >>> import covector as cv
     >>> device_put({"w": 1.0}, cv.devices()[0])["w"].committed
     True
+
+    See Also:
+      ``device_get``, ``covector.sharding.NamedSharding``,
+      ``covector.lax.with_sharding_constraint`` for values inside a program.
     """
     if donate and may_alias:
         raise ArgumentError(

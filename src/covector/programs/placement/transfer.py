@@ -27,11 +27,17 @@ _Cache = type(functools.lru_cache(lambda: None))
 def device_get(x: PyTree) -> PyTree:
     """``x``, an array or a tree of them, as NumPy arrays, which cannot be written to.
 
+    It waits for values that are still computed. To write, copy: ``np.array(...)``. A
+    traced array has no values: it cannot be used inside ``jit``.
+
     Random keys, for which NumPy has no elements, stay what they are.
 
     >>> import covector as cv
     >>> device_get([cv.numpy.arange(2)])[0].tolist()
     [0, 1]
+
+    See Also:
+      ``device_put``, ``block_until_ready``.
     """
 
     def on_host(leaf: Any) -> Any:
@@ -45,9 +51,18 @@ def device_get(x: PyTree) -> PyTree:
 def block_until_ready(x: Tree) -> Tree:
     """``x``, once every array in it has been computed; what went wrong is raised here.
 
+    Use it to measure times: operations and compiled functions return before their
+    results are computed.
+
+    Args:
+      x: a tree of arrays; other leaves are passed on.
+
     >>> import covector as cv
     >>> float(block_until_ready(cv.jit(lambda x: x + 1)(1.0)))
     2.0
+
+    See Also:
+      ``covector.effects_barrier`` for callbacks and prints.
     """
     pending = []
     for leaf in tree.leaves(x):
