@@ -42,11 +42,11 @@ __all__ = [
 
 
 def transpose(a: ArrayLike, axes: Axes = None) -> Array:
-    """``a`` with its axes in another order: axis k of the result is axis ``axes[k]`` of
-    ``a``.
+    """``a`` with its axes in another order, by default the opposite one.
 
-    By default the order is reversed, as by ``a.T``: a vector stays as it is, and in a
-    stack of matrices the stack moves too. ``a.mT`` transposes each matrix.
+    Axis k of the result is axis ``axes[k]`` of ``a``. The default is ``a.T``: a vector
+    stays as it is, and in a stack of matrices the stack moves too. ``a.mT`` transposes
+    each matrix.
 
     Args:
       axes: every axis of ``a`` once.

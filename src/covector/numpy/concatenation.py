@@ -182,8 +182,7 @@ def vstack(
 def hstack(
     tup: Sequence[ArrayLike] | ArrayLike, dtype: DTypeLike | None = None
 ) -> Array:
-    """The arrays side by side: joined along the second axis, or of vectors the only
-    one.
+    """The arrays side by side: joined along the second axis, or vectors end to end.
 
     Numbers count as arrays ``[1]``.
 

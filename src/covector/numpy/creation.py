@@ -280,8 +280,7 @@ def zeros_like(
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Zeros of the shape and dtype of ``a``, and where that is, unless others are
-    given.
+    """Zeros of the shape, dtype and sharding of ``a``, unless others are given.
 
     >>> zeros_like(asarray([1, 2])).tolist()
     [0, 0]
@@ -330,14 +329,15 @@ def full_like(
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """One value, in the shape and dtype of ``a``, and where that is, unless others are
-    given.
+    """One value, in the shape, dtype and sharding of ``a``, unless others are given.
 
     Raises:
       IntegerOverflow: the dtype does not have an integer given as the value.
 
     >>> full_like(asarray([1, 2]), 7.9).tolist()
     [7, 7]
+
+    See also: ``full``, ``zeros_like``, ``ones_like``.
     """
     like = _type_like("full_like", a, dtype, shape)
     value = in_dtype(fill_value, like.dtype, "full_like", like.weak)

@@ -57,8 +57,7 @@ def matmul(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The product ``a @ b`` of matrices, or of stacks of them, which broadcast
-    together.
+    """The product ``a @ b`` of matrices, or of stacks that broadcast together.
 
     On accelerators products of float32 are formed with fewer bits by default;
     ``precision="highest"`` asks for all.

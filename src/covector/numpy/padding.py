@@ -57,8 +57,7 @@ def pad(
     mode: str | Callable[..., Any] = "constant",
     **kwargs: Any,
 ) -> Array:
-    """``array`` with elements, by default zeros, put before and after it along each
-    axis.
+    """``array`` with elements, by default zeros, put around it along each axis.
 
     Args:
       pad_width: how many: a number, ``(before, after)``, or such a pair for each axis;

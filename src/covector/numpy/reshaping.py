@@ -200,8 +200,7 @@ def broadcast_shapes(*shapes: ArrayLike) -> Shape:
 def broadcast_to(
     array: Any, shape: ShapeLike, *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """``array`` repeated along new axes in front and axes of length 1, to fill
-    ``shape``.
+    """``array`` repeated along new axes in front and axes of length 1, up to ``shape``.
 
     Unlike NumPy's, the result is no view of ``array``. Within ``jit`` it usually takes
     no memory, since the compiler reads ``array`` again instead.
