@@ -63,7 +63,7 @@ def add(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x − y, element by element.
+    """x − y, element by element: ``x1 - x2``. Unsigned integers wrap around below 0.
 
     Raises:
       DTypeError: both are bools.
@@ -71,6 +71,8 @@ def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> import covector.numpy as cnp
     >>> print(subtract(cnp.array([1, 2]), 2))
     [-1  0]
+
+    See also: ``add``, ``diff``, ``negative``.
     """
     x, y = promote("subtract", x1, x2)
     if x.type.dtype is bool_:
@@ -103,11 +105,19 @@ def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x / y, element by element, in floating point also for integers.
+    """x / y, element by element, in floating point also for integers: ``x1 / x2``.
+
+    Division by 0 raises nothing: 1 / 0 is ∞, 0 / 0 is NaN. To avoid it under ``grad``,
+    replace the divisor with ``where``, not the result.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
 
     >>> import covector.numpy as cnp
-    >>> print(true_divide(cnp.array([1, 3]), 2))
-    [0.5 1.5]
+    >>> print(true_divide(cnp.array([1, 3]), 2), true_divide(1, 0))
+    [0.5 1.5] inf
+
+    See also: ``floor_divide``, ``reciprocal``, ``where``.
     """
     return arithmetic.div(*promote_inexact("true_divide", x1, x2))
 
@@ -118,8 +128,12 @@ divide = true_divide
 def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x, element by element, in floating point also for integers.
 
+    ±∞ at 0.
+
     >>> float(reciprocal(4))
     0.25
+
+    See also: ``divide``, ``power``.
     """
     x = inexact("reciprocal", x)
     return arithmetic.div(scalar(1, x.type.dtype, x.type.weak), x)
@@ -132,7 +146,8 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """⌊x / y⌋, element by element: ``x1 // x2``.
 
     Integers divided by zero give 0. Where a float is infinite, or y is zero, the result
-    is that of ``floor(x / y)``, as the array API standard has it: ∞ // 2 = ∞.
+    is that of ``floor(x / y)``, as the array API standard has it: ∞ // 2 = ∞. Floats
+    stay floats; their derivative is 0.
 
     Raises:
       DTypeError: complex numbers have no floor.
@@ -140,6 +155,8 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> import covector.numpy as cnp
     >>> floor_divide(cnp.array([7, -7]), 2).tolist(), float(floor_divide(1.0, 0.1))
     ([3, -4], 9.0)
+
+    See also: ``remainder``, ``divmod``, ``true_divide``.
     """
     x, y = _real("floor_divide", x1, x2)
     if dtypes.is_floating(x.type.dtype):

@@ -64,9 +64,14 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x < y, element by element; complex numbers by real, then imaginary part.
 
+    False where one is NaN. A chain as in ``0 < x < 1`` needs Python's ``and``: write
+    ``(0 < x) & (x < 1)``.
+
     >>> import covector.numpy as cnp
     >>> less(cnp.array([1, 2]), 2).tolist()
     [True, False]
+
+    See also: ``less_equal``, ``greater``, ``minimum``.
     """
     return comparison.lt(*promote_compared("less", x, y))
 
@@ -245,9 +250,14 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     Args:
       equal_nan: whether NaN equals NaN.
 
+    Returns:
+      bool[], an array; False for arrays of different shapes.
+
     >>> import covector.numpy as cnp
     >>> bool(array_equal(cnp.array([1, 2]), [1, 2])), bool(array_equal([1], [1, 2]))
     (True, False)
+
+    See also: ``equal`` (element by element), ``allclose``, ``array_equiv``.
     """
     x, y = asarray(a1), asarray(a2)
     if x.type.shape != y.type.shape:

@@ -167,11 +167,17 @@ def stack(
 def vstack(
     tup: Sequence[ArrayLike] | ArrayLike, dtype: DTypeLike | None = None
 ) -> Array:
-    """The arrays below one another; those with one axis count as rows.
+    """The arrays below one another, joined along the first axis; vectors count as rows.
+
+    Raises:
+      TypeMismatch: the shapes do not fit.
+      ArgumentError: there is no array.
 
     >>> import covector.numpy as cnp
     >>> cnp.vstack([cnp.arange(2), cnp.ones((2, 2))]).shape
     (3, 2)
+
+    See also: ``hstack``, ``stack``, ``concatenate``.
     """
     if isinstance(tup, Array) and tup.ndim > 2:
         return concatenate(tup, 0, dtype)

@@ -105,9 +105,17 @@ def inner(
 ) -> Array:
     """Products summed over the last axes of both; of a scalar and an array, products.
 
+    ``[..., k]`` and ``[n, k]`` give ``[..., n]``: each row with each row. Complex
+    numbers are not conjugated.
+
+    Raises:
+      TypeMismatch: the last axes have different lengths.
+
     >>> import covector.numpy as cnp
     >>> cnp.inner(cnp.ones((2, 3)), cnp.ones((4, 3))).shape
     (2, 4)
+
+    See also: ``vecdot`` (row by row), ``vdot``, ``matmul``, ``einsum``.
     """
     x, y = promote_dtypes("inner", a, b)
     options = product_options("inner", precision, preferred_element_type)
@@ -118,11 +126,15 @@ def inner(
 
 @with_parameters_of(inner)
 def vdot(a: ArrayLike, b: ArrayLike, **exactness: Any) -> Array:
-    """Products of all elements, those of ``a`` conjugated, summed.
+    """The inner product: products of all elements, those of ``a`` conjugated, summed.
+
+    Both are raveled first; the other arguments are those of ``matmul``.
 
     >>> import covector.numpy as cnp
     >>> complex(cnp.vdot(cnp.array([1j]), cnp.array([1j])))
     (1+0j)
+
+    See also: ``vecdot`` (along an axis), ``dot``, ``inner``, ``linalg.norm``.
     """
     x, y = promote_dtypes("vdot", a, b)
     options = product_options("vdot", **exactness)

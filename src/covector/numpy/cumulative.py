@@ -56,9 +56,13 @@ def cumsum(
 def cumprod(*args: Any, **options: Any) -> Array:
     """Running products along ``axis``; arguments are those of ``cumsum``.
 
+    The derivative is right also where elements are 0.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.cumprod(cnp.array([1, 2, 4])))
     [1 2 8]
+
+    See also: ``prod``, ``cumsum``, ``cumulative_prod``.
     """
     return _running("cumprod", Cumprod, *args, **options)
 

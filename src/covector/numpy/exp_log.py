@@ -134,8 +134,13 @@ def _log10(x: Value) -> Array:
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(eˣ + eʸ), where it fits the dtype also if the exponentials do not.
 
+    To add probabilities that are given by their logarithms.
+
     >>> float(logaddexp(1000.0, 1000.0)) - 1000
     0.69317...
+
+    See also: ``scipy.special.logsumexp`` (along an axis), ``logaddexp2``,
+    ``nn.softplus``.
     """
     out = logaddexp_(*promote_inexact("logaddexp", x1, x2))
     return _principal(out) if dtypes.is_complex(out.type.dtype) else out

@@ -135,6 +135,9 @@ def nan_to_num(
 ) -> Array:
     """``x`` with numbers in place of NaN, ∞ and −∞; of complex numbers in each part.
 
+    It does not mend gradients: a NaN that arose before stays NaN in the derivative.
+    Keep it from arising with ``where``.
+
     Args:
       copy: without meaning here: arrays do not change.
       nan: the number in place of NaN.
@@ -144,6 +147,8 @@ def nan_to_num(
     >>> import covector.numpy as cnp
     >>> nan_to_num(cnp.array([1.0, cnp.nan, cnp.inf]), posinf=9.0).tolist()
     [1.0, 0.0, 9.0]
+
+    See also: ``isnan``, ``where``, ``nansum``, ``nanmean``.
     """
     x = as_array(x, "nan_to_num")
     if dtypes.is_complex(x.type.dtype):

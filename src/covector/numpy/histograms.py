@@ -69,9 +69,16 @@ def bincount(
         numbers are left out.
       out_sharding: where the result is to be.
 
+    Raises:
+      ConcretizationTypeError: ``x`` is traced, and there is no ``length``.
+      DTypeError: ``x`` holds no integers.
+      TypeMismatch: ``x`` has not one axis.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.bincount(cnp.array([1, 3, 1])))
     [0 2 0 1]
+
+    See also: ``histogram``, ``digitize``, ``ops.segment_sum``.
     """
     numbers = as_array(x, "bincount")
     if not (

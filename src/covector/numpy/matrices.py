@@ -211,6 +211,11 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements that have index i along ``axis1`` and i + offset along ``axis2``.
 
+    Args:
+      offset: which diagonal: positive ones lie above the main one.
+      axis1, axis2: the axes of the matrices, by default the first two; for stacks
+        ``[..., n, m]`` pass −2 and −1.
+
     Returns:
       The diagonals, along a new last axis in place of the two.
 
@@ -220,6 +225,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     >>> import covector.numpy as cnp
     >>> print(diagonal(cnp.arange(6).reshape(2, 3), 1))
     [1 5]
+
+    See also: ``diag``, ``trace``, ``linalg.diagonal``.
     """
     x = as_array(a, "diagonal")
     axis1 = canonical_axis("diagonal", axis1, x.type.ndim, "axis1")

@@ -111,11 +111,15 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """``mean`` of the elements that are not NaN.
+    """The average of the elements that are not NaN; NaN where all are.
+
+    Arguments are those of ``mean``; the derivative at NaN elements is 0.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nanmean(cnp.array([1.0, cnp.nan, 2.0])))
     1.5
+
+    See also: ``mean``, ``nansum``, ``nanstd``, ``nanmedian``.
     """
     x, there = _known("nanmean", a, where)
     return mean(x, axis, dtype, out, keepdims, where=there)

@@ -47,9 +47,13 @@ def nonzero(
 ) -> tuple[Array, ...]:
     """The indices of elements that are not zero, one array for each axis.
 
+    Their number is a shape, so under ``jit`` it must be stated with ``size``; indices
+    beyond that are left out. Often ``where(mask, x, y)`` does without indices.
+
     Args:
       size: the number of indices to list; without it, ``a`` must be known.
-      fill_value: what to list when there are fewer: an integer, or one for each axis.
+      fill_value: what to list when there are fewer: an integer, or one for each axis; 0
+        by default, which is an index too.
 
     Raises:
       ConcretizationTypeError: ``a`` is traced, and there is no ``size``.
@@ -57,6 +61,8 @@ def nonzero(
     >>> import covector.numpy as cnp
     >>> [i.tolist() for i in cnp.nonzero(cnp.array([[0, 4], [5, 0]]))]
     [[0, 1], [1, 0]]
+
+    See also: ``where``, ``argwhere``, ``flatnonzero``, ``count_nonzero``.
     """
     return _nonzero("nonzero", a, size, fill_value)
 
@@ -162,11 +168,13 @@ def argwhere(
 ) -> Array:
     """The indices of elements that are not zero, one row for each.
 
-    Arguments are those of ``nonzero``.
+    Arguments are those of ``nonzero``; under ``jit``, ``size`` is needed.
 
     >>> import covector.numpy as cnp
     >>> cnp.argwhere(cnp.array([[0, 4], [5, 0]])).tolist()
     [[0, 1], [1, 0]]
+
+    See also: ``nonzero``, ``flatnonzero``.
     """
     x = as_array(a, "argwhere")
     if not x.type.ndim:

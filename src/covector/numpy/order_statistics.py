@@ -153,9 +153,19 @@ def median(
 ) -> Array:
     """The element in the middle along ``axis``, or the average of the two there.
 
+    NaN where there is one.
+
+    Args:
+      axis: an axis, several, or None for all.
+      out: must be None.
+      overwrite_input: without meaning here: arrays do not change.
+      keepdims: whether the axes stay, with length 1.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.median(cnp.array([[1, 9, 2], [4, 3, 8]]), axis=1))
     [2. 4.]
+
+    See also: ``nanmedian``, ``quantile``, ``mean``.
     """
     how = axis, out, overwrite_input, "midpoint", keepdims
     return _quantile("median", a, 0.5, *how)

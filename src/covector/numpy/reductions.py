@@ -242,11 +242,17 @@ def any(
 
 
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
-    """The number of elements along ``axis`` that are not zero.
+    """The number of elements along ``axis`` that are not zero; NaN counts.
+
+    Args:
+      axis: an axis, several, or None for all.
+      keepdims: whether the axes stay, with length 1.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.count_nonzero(cnp.array([[0, 4], [2, 3]]), axis=1))
     [1 2]
+
+    See also: ``nonzero``, ``any``, ``sum``.
     """
     x = convert(as_array(a, "count_nonzero"), dtypes.bool_)
     x = convert(x, dtypes.default_int(options.current().enable_x64))

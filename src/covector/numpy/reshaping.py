@@ -111,11 +111,17 @@ def _fill_unknown(type: ArrayType, shape: Shape) -> Shape:
 def ravel(
     a: ArrayLike | None, order: str = "C", *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """The elements of ``a`` along one axis, in row-major order (``"F"``: column-major).
+    """The elements of ``a`` along one axis.
+
+    Args:
+      order: ``"C"``: the last axis runs fastest; ``"F"``: the first.
+      out_sharding: where the result is to be.
 
     >>> import covector.numpy as cnp
     >>> cnp.ravel(cnp.array([[1, 2], [3, 4]]), order="F").tolist()
     [1, 3, 2, 4]
+
+    See also: ``reshape``, ``ravel_multi_index``, ``flatten_util.ravel_pytree``.
     """
     x = as_array(a, "ravel")
     order = "C" if order in ("A", "K") else order

@@ -116,7 +116,11 @@ def var(
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Array:
-    """The average squared distance |x − mean|² from the mean along ``axis``.
+    """The variance along ``axis``: the average squared distance |x − mean|² from the
+    mean.
+
+    The sum of squares is divided by n, as in NumPy; with ``ddof=1`` by n − 1, as in
+    pandas and R.
 
     Args:
       axis, dtype, keepdims, where: as for ``mean``. The result is real.
@@ -128,6 +132,8 @@ def var(
     >>> import covector.numpy as cnp
     >>> print(cnp.var(cnp.array([1.0, 2.0, 3.0, 4.0]), ddof=1))
     1.6666666
+
+    See also: ``std``, ``mean``, ``cov``, ``nanvar``.
     """
     given = {"where": where, "mean": mean, "correction": correction}
     return _dispersion("var", a, axis, dtype, out, ddof, keepdims, **given)
@@ -262,13 +268,20 @@ def average(
     """The average of the elements along ``axis``, each with a weight: Σ w·x / Σ w.
 
     Args:
+      axis: an axis, several, or None for all.
       weights: of the shape of ``a``, or one for each index along ``axis``; by default
-        1.
+        1. They need not sum to 1; where they sum to 0 the result is NaN or infinite.
       returned: whether the sum of the weights is returned as well.
+      keepdims: whether the axes stay, with length 1.
+
+    Raises:
+      TypeMismatch: the weights have another shape.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.average(cnp.array([1.0, 2.0]), weights=cnp.array([3.0, 1.0])))
     1.25
+
+    See also: ``mean``, ``nanmean``, ``cov``.
     """
     x = as_array(a, "average")
     axes = canonical_axes("average", axis, x.type.ndim)

@@ -66,10 +66,12 @@ def cos(x: ArrayLike, /) -> Array:
 
 
 def tan(x: ArrayLike, /) -> Array:
-    """The tangent of an angle.
+    """The tangent of an angle in radians, element by element.
 
     >>> float(tan(0))
     0.0
+
+    See also: ``sin``, ``arctan``, ``arctan2``.
     """
     return transcendental.tan(inexact("tan", x))
 
@@ -77,8 +79,12 @@ def tan(x: ArrayLike, /) -> Array:
 def arcsin(x: ArrayLike, /) -> Array:
     """The angle between −π/2 and π/2 with sine x; NaN of real x outside [−1, 1].
 
+    The derivative at ±1 is infinite; ``arctan2`` of sine and cosine has no such edges.
+
     >>> round(float(arcsin(1)), 6)
     1.570796
+
+    See also: ``arccos``, ``arctan2``, ``sin``.
     """
     return transcendental.asin(inexact("arcsin", x))
 
@@ -107,8 +113,12 @@ acos = arccos
 def arctan(x: ArrayLike, /) -> Array:
     """The angle between −π/2 and π/2 with tangent x.
 
+    For the angle of a point in all four quadrants use ``arctan2``.
+
     >>> round(float(arctan(1)), 6)
     0.785398
+
+    See also: ``arctan2``, ``tan``, ``angle``.
     """
     return transcendental.atan(inexact("arctan", x))
 

@@ -81,7 +81,7 @@ def astype(
 
     Floats become integers by truncation, and what is out of range becomes the nearest
     end of the range, NaN zero. Complex numbers lose their imaginary part, with a
-    warning.
+    warning. Gradients do not pass through integers.
 
     Raises:
       DTypeError: ``dtype`` is no element type, or ``x`` holds random keys.
@@ -89,6 +89,8 @@ def astype(
     >>> import covector.numpy as cnp
     >>> cnp.astype(cnp.array([-1.5, 300.0, cnp.nan]), "uint8").tolist()
     [0, 255, 0]
+
+    See also: ``round``, ``asarray``, ``lax.bitcast_convert_type``.
     """
     to = asked_dtype(float if dtype is None else dtype, x)
     x = to_be_cast(x, "astype")

@@ -111,6 +111,8 @@ def unique(
     """The different elements of ``ar``, ascending; or its different parts along
     ``axis``.
 
+    Their number is a shape, so under ``jit`` it must be stated with ``size``.
+
     Args:
       return_index: also the index of the first of each.
       return_inverse: also which of them each element of ``ar`` is, in the shape of
@@ -128,6 +130,10 @@ def unique(
     >>> import covector.numpy as cnp
     >>> print(cnp.unique(cnp.array([3, 1, 3])))
     [1 3]
+    >>> print(cnp.unique(cnp.array([3, 1, 3]), size=4, fill_value=-1))
+    [ 1  3 -1 -1]
+
+    See also: ``unique_counts``, ``isin``, ``bincount``.
     """
     x = as_array(ar, "unique")
     wanted = (return_index, return_inverse, return_counts)
