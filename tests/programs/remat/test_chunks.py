@@ -8,6 +8,7 @@ import covector.numpy as cnp
 from covector import errors, lax
 from covector.programs.remat.chunks import largest_chunk
 from covector.runtime.executable import MemoryUse
+from tests.programs.remat.compiled import assert_near, peak, run
 
 rng = np.random.default_rng(0)
 CENTRES = rng.normal(size=40).astype(np.float32)
@@ -18,22 +19,6 @@ def closeness(centres, point):
     """Two results, of which 40 × 40 temporaries are made."""
     near = cnp.exp(-cnp.abs(point[:, None] * centres - point))
     return (near @ near).sum(0), {"all": near.sum()}
-
-
-def run(f, *args):
-    """The results, and the compiled peak."""
-    compiled = cv.jit(f).lower(*args).compile()
-    return compiled(*args), compiled.runtime_executable().memory_use().peak
-
-
-def peak(f, *args):
-    return run(f, *args)[1]
-
-
-def assert_near(got, wanted):
-    for x, y in zip(cv.tree.leaves(got), cv.tree.leaves(wanted), strict=True):
-        assert x.type == y.type
-        np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
 
 
 plain = cv.vmap(closeness, in_axes=(None, 0))

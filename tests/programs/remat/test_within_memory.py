@@ -7,6 +7,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
 from covector.programs.remat.scan_segments import in_segments
+from tests.programs.remat.compiled import assert_near, peak, run
 
 rng = np.random.default_rng(0)
 WEIGHTS = [rng.normal(size=(32, 32)).astype(np.float32) / 6 for _ in range(8)]
@@ -32,22 +33,6 @@ def recurrent(w, xs, reverse=False):
 
     last, ys = lax.scan(step, cnp.zeros((32, 32)), xs, reverse=reverse)
     return (last**2).sum() + (ys**2).sum()
-
-
-def run(f, *args):
-    """The results, and the compiled peak."""
-    compiled = cv.jit(f).lower(*args).compile()
-    return compiled(*args), compiled.runtime_executable().memory_use().peak
-
-
-def peak(f, *args):
-    return run(f, *args)[1]
-
-
-def assert_near(got, wanted):
-    for x, y in zip(cv.tree.leaves(got), cv.tree.leaves(wanted), strict=True):
-        assert x.type == y.type
-        np.testing.assert_allclose(x, y, rtol=2e-4, atol=1e-4 * np.abs(y).max())
 
 
 @pytest.mark.parametrize(
