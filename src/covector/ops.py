@@ -81,6 +81,9 @@ def segment_sum(
     >>> ids = cnp.array([0, 0, 2, 1])
     >>> print(segment_sum(cnp.array([1.0, 2.0, 3.0, 4.0]), ids, num_segments=4))
     [3. 4. 3. 0.]
+
+    See Also:
+      ``segment_max``, ``covector.numpy.bincount``.
     """
     how = indices_are_sorted, unique_indices, bucket_size, mode, out_sharding
     return _reduced("segment_sum", data, segment_ids, num_segments, *how)

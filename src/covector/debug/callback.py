@@ -48,6 +48,10 @@ def callback(
     ...     return x * x
     >>> float(cv.jit(cv.grad(f))(3.0)), seen
     (6.0, [3.0])
+
+    See Also:
+      ``covector.debug.print``, ``covector.pure_callback``,
+      ``covector.effects_barrier``.
     """
     if callback is None:
         how = {"ordered": ordered, "partitioned": partitioned}

@@ -157,12 +157,16 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Keep x within bounds, which have its shape or are scalars.
+    """The array x within bounds, which have its shape or are scalars.
 
-    Where the bounds cross, the upper one. On a bound, the derivative is 0.
+    The bounds are the first and the last argument. Where they cross, the result is the
+    upper one. On a bound, the derivative is 0.
 
     >>> clamp(0.0, 1.5, 1.0).tolist()
     1.0
+
+    See Also:
+      ``covector.numpy.clip`` broadcasts and promotes.
     """
     return extrema.clamp(*operands("clamp", min, x, max))
 

@@ -27,8 +27,15 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Floats become integers by truncation, and saturate; NaN gives 0. Integers wrap
     around. Complex numbers lose their imaginary part.
 
+    Args:
+      operand: an array of numbers or bools.
+      new_dtype: the dtype of the result.
+
     >>> convert_element_type(-1.7, "int8").tolist()
     -1
+
+    See Also:
+      ``bitcast_convert_type``, which keeps the bits.
     """
     dtype = asked_dtype(new_dtype, operand)
     if type(operand) is int and not dtypes.is_key(dtype):
@@ -57,6 +64,9 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
     >>> bitcast_convert_type(1.0, "uint32").tolist() == 0x3F800000
     True
+
+    See Also:
+      ``convert_element_type``, which keeps the values.
     """
     x = as_array(operand, "bitcast_convert_type")
     return casting.BitcastConvertType(asked_dtype(new_dtype))(x)

@@ -63,6 +63,9 @@ def dot_general(
     >>> x, y = np.ones((5, 2, 3)), np.ones((5, 3, 4))
     >>> dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
+
+    See Also:
+      ``covector.numpy.matmul``, ``covector.numpy.einsum``.
     """
     preferred = _element_type(preferred_element_type)
     lhs, rhs = _operands(lhs, rhs, preferred)

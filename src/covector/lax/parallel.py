@@ -69,10 +69,15 @@ def axis_size(axis_name: AxisName) -> int:
 def axis_index(axis_name: AxisName) -> Array:
     """The index of this participant along a named axis, an i32 scalar.
 
+    With a tuple of names, the first one is the outermost.
+
     >>> import covector as cv
     >>> index = cv.vmap(lambda x: x + axis_index("i"), axis_name="i")
     >>> index(cv.numpy.zeros(3)).tolist()
     [0.0, 1.0, 2.0]
+
+    See Also:
+      ``axis_size``, ``covector.random.fold_in`` for a key of each participant.
     """
     index: Any = None
     for name in named(axis_name, "axis_index"):

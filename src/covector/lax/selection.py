@@ -51,6 +51,9 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     >>> from covector.numpy import array
     >>> select_n(array([2, 0], "int32"), 1.0, 2.0, 3.0).tolist()
     [3.0, 1.0]
+
+    See Also:
+      ``select``, ``switch``, ``covector.numpy.choose``.
     """
     which = as_array(which, "select_n")
     if len(cases) == 1 and which.type.dtype is bool_:

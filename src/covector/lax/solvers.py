@@ -49,6 +49,9 @@ def custom_linear_solve(
     ...     return lax.custom_linear_solve(lambda x: a * x, b, divide, symmetric=True)
     >>> float(solution(2.0, 6.0)), float(cv.grad(solution)(2.0, 6.0))
     (3.0, -1.5)
+
+    See Also:
+      ``custom_root``, ``covector.scipy.sparse.linalg.cg``.
     """
     check_functions("custom_linear_solve", matvec=matvec, solve=solve)
     who = f"custom_linear_solve of {function_line(matvec)}"
@@ -101,6 +104,9 @@ def custom_root(
     ...         lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
     >>> float(sqrt(16.0)), float(cv.grad(sqrt)(16.0))
     (4.0, 0.125)
+
+    See Also:
+      ``custom_linear_solve``, ``while_loop``.
     """
     check_functions("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
     who = f"custom_root of {function_line(f)}"

@@ -51,6 +51,9 @@ def sort(
     [1 2 3]
     >>> print(*sort((cnp.array([3, 1, 2]), cnp.array([0, 1, 2]))))
     [1 2 3] [1 2 0]
+
+    See Also:
+      ``top_k``, ``covector.numpy.sort``, ``covector.numpy.argsort``.
     """
     several = isinstance(operand, Sequence)
     arrays = [as_array(x, "sort") for x in (operand if several else [operand])]

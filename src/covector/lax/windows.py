@@ -50,6 +50,9 @@ def reduce_window(
     [5. 6. 5.]
     >>> print(reduce_window(x, 1.0, cnp.multiply, (2,), (2,)))
     [4. 6.]
+
+    See Also:
+      ``reduce``, ``conv_general_dilated``.
     """
     structure, arrays, initial, program = combination(
         "reduce_window", operand, init_value, computation

@@ -90,6 +90,9 @@ def dot_product_attention(
     >>> x = cnp.ones((4, 2, 3))
     >>> dot_product_attention(x, x, x).shape
     (4, 2, 3)
+
+    See Also:
+      ``softmax``.
     """
     query, key, value = (
         as_array(a, "dot_product_attention") for a in (query, key, value)

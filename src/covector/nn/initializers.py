@@ -119,11 +119,20 @@ def uniform(scale: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initiali
 
 
 def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer:
-    """Normal with mean 0 and the given standard deviation.
+    """An initializer that draws normal weights of mean 0.
+
+    Call it to get the initializer: ``normal()(key, shape)``.
+
+    Args:
+      stddev: the standard deviation.
+      dtype: of the weights, unless the call gives one.
 
     >>> from covector import random
     >>> normal()(random.key(0), (2, 3)).shape
     (2, 3)
+
+    See Also:
+      ``truncated_normal``, ``variance_scaling``.
     """
     return initializer_of(dtype, random.normal, stddev)
 
@@ -177,11 +186,21 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Weights of mean 0 and variance scale / fan.
+    """An initializer of weights of mean 0 and variance ``scale`` / fan.
+
+    The fan is the number of inputs that go into an output, or of outputs that an input
+    goes to. For a kernel ``[..., inputs, outputs]`` the axes need not be given.
 
     Args:
-      mode: which fan: of inputs, of outputs, or their arithmetic or geometric mean.
+      scale: the variance times the fan.
+      mode: which fan: ``"fan_in"``, ``"fan_out"``, or ``"fan_avg"`` or
+        ``"fan_geo_avg"``, their arithmetic or geometric mean.
+      distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
       in_axis, out_axis, batch_axis: axes of the kernel; others belong to both fans.
+      dtype: of the weights, unless the call gives one.
+
+    Returns:
+      ``init(key, shape, dtype)``.
 
     Raises:
       TypeMismatch: an unknown mode or distribution, or a shape with too few axes.
@@ -189,6 +208,9 @@ def variance_scaling(
     >>> from covector import random
     >>> variance_scaling(1.0, "fan_in", "normal")(random.key(0), (4, 2)).shape
     (4, 2)
+
+    See Also:
+      ``lecun_normal``, ``he_normal``, ``glorot_uniform``.
     """
 
     def draw(key: ArrayLike, shape: Sequence[int], kind: DType) -> Array:

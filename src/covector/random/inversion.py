@@ -136,7 +136,12 @@ def laplace(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Double exponential: density e^−|x| / 2.
+    """Laplace numbers, double exponential: density e^−|x| / 2, of variance 2.
+
+    Args:
+      key: one random key.
+      shape: the shape of the result.
+      dtype: a floating-point dtype, by default the default one.
 
     >>> from covector import random
     >>> random.laplace(random.key(0), (3,)).shape
@@ -160,7 +165,12 @@ def logistic(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Distribution function 1 / (1 + e⁻ˣ).
+    """Logistic numbers: distribution function 1 / (1 + e⁻ˣ), as logits of uniform ones.
+
+    Args:
+      key: one random key.
+      shape: the shape of the result.
+      dtype: a floating-point dtype, by default the default one.
 
     >>> from covector import random
     >>> random.logistic(random.key(0), (3,)).shape

@@ -253,6 +253,9 @@ def register_dataclass(
     ...     name: str = dataclasses.field(metadata={"static": True})
     >>> tree.map(lambda x: x + 1, State(1, "run"))
     State(step=2, name='run')
+
+    See Also:
+      ``register_pytree_node_class``, ``register_pytree_node``.
     """
     if (data_fields is None) != (meta_fields is None):
         raise TreeMismatch(

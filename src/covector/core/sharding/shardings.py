@@ -293,6 +293,9 @@ class NamedSharding(Sharding):
     >>> import covector as cv
     >>> NamedSharding(cv.make_mesh((1,), ("x",)), PartitionSpec("x"))
     NamedSharding(Mesh('x': 1), P('x'))
+
+    See Also:
+      ``covector.P``, ``covector.make_mesh``, ``covector.device_put``.
     """
 
     __slots__ = ("mesh", "spec")

@@ -70,6 +70,9 @@ class PartitionSpec:
     >>> P = PartitionSpec
     >>> P("x", None, ("y", "z"))
     P('x', None, ('y', 'z'))
+
+    See Also:
+      ``NamedSharding``, ``covector.shard_map``.
     """
 
     __slots__ = ("partitions",)

@@ -164,6 +164,9 @@ def svd(
     >>> import covector.numpy as cnp
     >>> print(cnp.linalg.svd(cnp.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False))
     [3. 2.]
+
+    See Also:
+      ``svdvals``, ``eigh``, ``pinv``.
     """
     x = square_matrices("svd", a) if hermitian else matrices("svd", a)
     k = min(x.type.shape[-2:])

@@ -184,6 +184,10 @@ def pure_callback(
     >>> f = lambda x: pure_callback(np.sin, x, x)
     >>> float(cv.jit(f)(0.0))
     0.0
+
+    See Also:
+      ``covector.experimental.io_callback`` for functions with effects,
+      ``covector.debug.callback`` where nothing comes back.
     """
     who = who_of("pure_callback", callback)
     check_vmap_method(who, vmap_method)
@@ -225,6 +229,9 @@ def io_callback(
     >>> cv.jit(f)(2.0)
     >>> seen
     [2.0]
+
+    See Also:
+      ``covector.pure_callback``, ``covector.debug.callback``, ``covector.debug.print``.
     """
     who = who_of("io_callback", callback)
     function, leaves = _host_function(

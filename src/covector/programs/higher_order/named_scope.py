@@ -33,6 +33,9 @@ class named_scope:
     ...         return cnp.sin(x)
     >>> "encoder/sin" in f.lower(1.0).as_text(debug_info=True)
     True
+
+    See Also:
+      ``named_call``, ``covector.profile``.
     """
 
     def __init__(self, name: str) -> None:

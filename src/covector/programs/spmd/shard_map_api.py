@@ -101,6 +101,9 @@ def shard_map(
     >>> total = cv.shard_map(total, mesh=mesh, in_specs=cv.P("x"), out_specs=cv.P())
     >>> float(total(cv.numpy.arange(4.0)))
     6.0
+
+    See Also:
+      ``make_mesh``, ``covector.lax.psum``, ``jit``, which divides work by itself.
     """
     checked = check_vma if check_rep is None else check_rep
     if f is None:

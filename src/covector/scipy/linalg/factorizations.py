@@ -93,6 +93,9 @@ def cho_factor(
     >>> print(c, lower)
     [[2. 1.]
      [0. 2.]] False
+
+    See Also:
+      ``cho_solve``, ``cholesky``.
     """
     return cholesky(a, lower, overwrite_a, check_finite), lower
 

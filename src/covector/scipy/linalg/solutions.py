@@ -127,6 +127,9 @@ def solve(
     >>> a = cnp.array([[4.0, 2.0], [2.0, 5.0]])
     >>> print(solve(a, cnp.array([2.0, 1.0]), assume_a="pos").round(4))
     [0.5 0. ]
+
+    See Also:
+      ``solve_triangular``, ``cho_solve``, ``covector.numpy.linalg.solve``.
     """
     del overwrite_a, overwrite_b, debug, check_finite
     assumed = _ASSUMPTIONS.get(assume_a)
