@@ -207,12 +207,13 @@ def tensordot(
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker product: ``a`` with each element replaced by its product with
-    ``b``.
+    """The Kronecker product: each element of ``a`` replaced by its product with ``b``.
 
     >>> import covector.numpy as cnp
     >>> cnp.kron(cnp.array([1, 10]), cnp.array([1, 2])).tolist()
     [1, 2, 10, 20]
+
+    See also: ``outer``, ``tensordot``, ``tile``.
     """
     x, y = promote_dtypes("kron", a, b)
     ndim = max(x.type.ndim, y.type.ndim)

@@ -47,10 +47,12 @@ def exp(x: ArrayLike, /) -> Array:
 
 
 def exp2(x: ArrayLike, /) -> Array:
-    """2ˣ, element by element.
+    """2ˣ, element by element. Integers and bools become floating point.
 
     >>> float(exp2(3))
     8.0
+
+    See also: ``exp``, ``log2``, ``ldexp``.
     """
     return transcendental.exp2(inexact("exp2", x))
 
@@ -98,19 +100,23 @@ def log1p(x: ArrayLike, /) -> Array:
 
 
 def log2(x: ArrayLike, /) -> Array:
-    """The logarithm to base 2.
+    """The logarithm to base 2; −∞ at 0, NaN of negative real numbers.
 
     >>> float(log2(8))
     3.0
+
+    See also: ``log``, ``log10``, ``frexp``.
     """
     return logarithms.log2(inexact("log2", x))
 
 
 def log10(x: ArrayLike, /) -> Array:
-    """The logarithm to base 10.
+    """The logarithm to base 10; −∞ at 0, NaN of negative real numbers.
 
     >>> float(log10(100))
     2.0
+
+    See also: ``log``, ``log2``.
     """
     return _log10(inexact("log10", x))
 

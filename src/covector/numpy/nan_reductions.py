@@ -60,22 +60,26 @@ def nanprod(a: ArrayLike, *args: Any, **options: Any) -> Array:
 
 @with_parameters_of(max)
 def nanmax(a: ArrayLike, *args: Any, **options: Any) -> Array:
-    """``max`` of the elements that are not NaN; NaN if all are.
+    """The largest element that is not NaN; NaN if all are. Otherwise as ``max``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nanmax(cnp.array([1.0, cnp.nan, 2.0])))
     2.0
+
+    See also: ``max``, ``nanmin``, ``nanargmax``, ``fmax``.
     """
     return _extremum(max, lowest, as_array(a, "nanmax"), *args, **options)
 
 
 @with_parameters_of(min)
 def nanmin(a: ArrayLike, *args: Any, **options: Any) -> Array:
-    """``min`` of the elements that are not NaN; NaN if all are.
+    """The smallest element that is not NaN; NaN if all are. Otherwise as ``min``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nanmin(cnp.array([1.0, cnp.nan, 2.0])))
     1.0
+
+    See also: ``min``, ``nanmax``, ``nanargmin``, ``fmin``.
     """
     return _extremum(min, highest, as_array(a, "nanmin"), *args, **options)
 
@@ -155,11 +159,14 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """``std`` of the elements that are not NaN.
+    """The standard deviation of the elements that are not NaN; arguments as for
+    ``std``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nanstd(cnp.array([1.0, cnp.nan, 3.0])))
     1.0
+
+    See also: ``std``, ``nanvar``, ``nanmean``.
     """
     x, there = _known("nanstd", a, where)
     return std(x, axis, dtype, out, ddof, keepdims, where=there, mean=mean)

@@ -188,9 +188,14 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
 def broadcast_shapes(*shapes: ArrayLike) -> Shape:
     """The shape to which arrays of these shapes broadcast together.
 
+    Raises:
+      TypeMismatch: they do not.
+
     >>> import covector.numpy as cnp
     >>> cnp.broadcast_shapes((3, 1), (4,), 1)
     (3, 4)
+
+    See also: ``broadcast_arrays``, ``broadcast_to``.
     """
     found = [canonical_shape("broadcast_shapes", s) for s in shapes]
     try:
@@ -237,9 +242,14 @@ def broadcast_to(
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """The arrays, each broadcast to the shape to which they broadcast together.
 
+    Raises:
+      TypeMismatch: their shapes do not broadcast.
+
     >>> import covector.numpy as cnp
     >>> [x.shape for x in cnp.broadcast_arrays(cnp.ones((3, 1)), 2.0, cnp.ones(4))]
     [(3, 4), (3, 4), (3, 4)]
+
+    See also: ``broadcast_shapes``, ``broadcast_to``.
     """
     arrays = [as_array(a, "broadcast_arrays") for a in args]
     shape = promote.broadcast_shapes("broadcast_arrays", [x.type for x in arrays])

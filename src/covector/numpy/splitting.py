@@ -43,12 +43,13 @@ def split(
 def array_split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
 ) -> list[Array]:
-    """``split`` that allows a length which cannot be divided: the first parts are
-    longer.
+    """``split`` also where n parts cannot be equally long: the first ones are longer.
 
     >>> import covector.numpy as cnp
     >>> [part.tolist() for part in cnp.array_split(cnp.arange(5), 3)]
     [[0, 1], [2, 3], [4]]
+
+    See also: ``split``, ``unstack``.
     """
     return _split("array_split", ary, indices_or_sections, axis)
 

@@ -116,8 +116,7 @@ def var(
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Array:
-    """The variance along ``axis``: the average squared distance |x − mean|² from the
-    mean.
+    """The variance along ``axis``: the average of |x − mean|².
 
     The sum of squares is divided by n, as in NumPy; with ``ddof=1`` by n − 1, as in
     pandas and R.

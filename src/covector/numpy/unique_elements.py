@@ -108,15 +108,14 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """The different elements of ``ar``, ascending; or its different parts along
-    ``axis``.
+    """The different elements of ``ar``, ascending, or different slices along ``axis``.
 
     Their number is a shape, so under ``jit`` it must be stated with ``size``.
 
     Args:
       return_index: also the index of the first of each.
       return_inverse: also which of them each element of ``ar`` is, in the shape of
-        ``ar`` (for parts, along the axis).
+        ``ar`` (for slices, along the axis).
       return_counts: also how often each occurs.
       equal_nan: whether all NaN count as one element.
       size: how many to list; the first so many. Without it, ``ar`` must be known.
