@@ -229,12 +229,23 @@ def grad(  # pyright: ignore[reportInconsistentOverload]
     reduce: Callable[[Any], Any] | None = None,
     memory: MemorySize | None = None,
 ) -> Callable[P, PyTree]:
-    """A function that gives the gradient of ``fun``; arguments as in
-    ``value_and_grad``.
+    """A function that gives the gradient of ``fun``, which returns a real scalar.
+
+    Args:
+      argnums, has_aux, holomorphic, allow_int, reduce, memory: as in
+        ``value_and_grad``, which also gives the value, at no further cost.
+
+    Returns:
+      A function with the arguments of ``fun``. Its result has the tree, shapes and
+      dtypes of the argument; a tuple of them for several ``argnums``; with ``has_aux``
+      it is ``(gradient, aux)``.
 
     >>> import covector as cv
     >>> float(cv.grad(lambda x: x ** 3)(2.0))
     12.0
+
+    See Also:
+      ``value_and_grad``, ``jacobian`` of arrays, ``vmap`` for one per example.
     """
     rest = argnums, has_aux, holomorphic, allow_int, reduce, memory
     both = value_and_grad(fun, *rest)
@@ -313,6 +324,9 @@ def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any
     >>> value, pull = cv.vjp(cnp.sin, 0.0)
     >>> [float(ct) for ct in pull(2.0)]
     [2.0]
+
+    See Also:
+      ``grad`` of scalars, ``jvp``, ``jacrev``, ``linear_transpose``.
     """
     return _with_linear_part("vjp", Pullback, fun, primals, has_aux)
 
@@ -375,11 +389,16 @@ def jvp(
     Args:
       primals, tangents: tuples or lists of arguments; tangents have the structure,
         shapes and dtypes of the primals (float0 for integers).
+      has_aux: ``fun`` returns a pair of what is differentiated and anything else, which
+        is returned third.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> value, tangent = cv.jvp(cnp.sin, (0.0,), (2.0,))
     >>> float(value), float(tangent)
     (0.0, 2.0)
+
+    See Also:
+      ``linearize`` for many directions, ``vjp``, ``jacfwd``.
     """
     who = who_of("jvp", fun)
     for name, given in (("primals", primals), ("tangents", tangents)):
@@ -440,6 +459,8 @@ def linearize(
 def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool) -> Any: ...
 def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any:
     """The value of ``fun``, and its derivative at ``primals`` as a linear function.
+
+    Use it in place of ``jvp`` for many directions: the value is computed once.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> value, push = cv.linearize(cnp.sin, 0.0)

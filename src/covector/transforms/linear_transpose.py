@@ -45,6 +45,9 @@ def linear_transpose(
     >>> double = cv.linear_transpose(lambda x: 2 * x, 1.0)
     >>> [float(ct) for ct in double(3.0)]
     [6.0]
+
+    See Also:
+      ``vjp``, ``linearize``.
     """
     who = who_of("linear_transpose", fun)
     leaves, in_tree = tree.flatten((primals, {}))

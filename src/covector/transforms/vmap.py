@@ -44,6 +44,8 @@ def vmap(
 ) -> Callable[P, R]:
     """``fun`` over a batch: each operation runs once, for all of it.
 
+    Write ``fun`` for one example. Inside it arrays are without the batch axis.
+
     Args:
       in_axes: which axis of each argument is the batch: an int (negative counts from
         the end), None for arguments that all share, which may be any objects, or a
@@ -70,6 +72,9 @@ def vmap(
     >>> import covector as cv, covector.numpy as cnp
     >>> cv.vmap(lambda x, y: x * y, in_axes=(0, None))(cnp.arange(3), 2).tolist()
     [0, 2, 4]
+
+    See Also:
+      ``covector.lax.map`` in less memory, ``shard_map`` over devices.
     """
     who = who_of("vmap", fun)
     check_in_axes(who, in_axes)

@@ -355,8 +355,10 @@ def jit(
     compiler_options: dict[str, Any] | None = None,
     memory_limit: MemorySize | None = None,
 ) -> Any:
-    """``fun`` compiled: traced once for each signature of its arguments, then run by
-    XLA.
+    """``fun`` compiled: traced once for each signature of its arguments, run by XLA.
+
+    Python code that is no operation on arrays, such as ``print``, runs only while
+    ``fun`` is traced, and arrays have no values then.
 
     Args:
       fun: a function of arrays, or trees of arrays; without it, a decorator is

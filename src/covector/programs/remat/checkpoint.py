@@ -176,6 +176,9 @@ def checkpoint(
 ) -> Any:
     """``fun``, keeping little for its derivative: the rest is computed again.
 
+    Use it for a layer, or the step of a ``scan``, where memory is short. Values and
+    derivatives are the same.
+
     Args:
       policy: what to keep besides the inputs, from ``checkpoint_policies``; nothing by
         default.
@@ -194,6 +197,9 @@ def checkpoint(
     >>> import covector as cv, covector.numpy as cnp
     >>> float(cv.grad(cv.checkpoint(lambda x: cnp.sin(cnp.sin(x))))(0.0))
     1.0
+
+    See Also:
+      ``covector.checkpoint_policies``, ``covector.lax.scan``.
     """
     if fun is None:
         return functools.partial(
