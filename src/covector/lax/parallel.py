@@ -270,10 +270,11 @@ def all_to_all(
     axis_index_groups: IndexGroups = None,
     tiled: bool = False,
 ) -> Tree:
-    """Array axis ``split_axis`` is split among the participants of a named axis, and
-    what each receives is concatenated along ``concat_axis``.
+    """Blocks exchanged along a named axis: participant i gets block i of each one.
 
     Args:
+      split_axis: the array axis that is cut into blocks, one for each participant.
+      concat_axis: the array axis along which what arrives is put together.
       axis_index_groups: as for ``psum``, all of one size: exchanges are within groups.
 
     >>> import covector as cv

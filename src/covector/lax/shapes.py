@@ -81,7 +81,11 @@ def reshape(
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Axis k of the result is axis ``permutation[k]`` of the operand.
+    """The operand with its axes in another order.
+
+    Args:
+      operand: an array.
+      permutation: axis k of the result is axis ``permutation[k]`` of the operand.
 
     Raises:
       TypeMismatch: the permutation does not name each axis once.
@@ -269,7 +273,11 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
-    """The operands, of one dtype, one after the other along an axis.
+    """The operands one after the other along an axis.
+
+    Args:
+      operands: a sequence of arrays of one dtype, with equal lengths of other axes.
+      dimension: the axis along which they are put together.
 
     Raises:
       TypeMismatch: dtypes differ, or the lengths of other axes.
@@ -277,6 +285,9 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     >>> import covector.numpy as cnp
     >>> concatenate([cnp.arange(2), cnp.arange(3)], 0).tolist()
     [0, 1, 0, 1, 2]
+
+    See Also:
+      ``covector.numpy.concatenate`` promotes; ``covector.numpy.stack``.
     """
     parts = _operands("concatenate", operands)
     ndim = parts[0].type.ndim if parts else 0

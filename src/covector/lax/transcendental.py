@@ -35,10 +35,17 @@ __all__ = [
 
 
 def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """eˣ.
+    """The exponential eˣ, element by element.
+
+    Args:
+      x: floating-point or complex numbers.
+      accuracy: how exact the result must be, where the platform has a choice.
 
     >>> exp(0.0).tolist()
     1.0
+
+    See Also:
+      ``expm1``, which is exp(x) − 1 without the loss of digits; ``log``.
     """
     return transcendental.Exp(accuracy)(as_array(x, "exp"))
 
@@ -62,10 +69,17 @@ def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The natural logarithm: −∞ of 0, NaN of negative numbers.
+    """The natural logarithm: −∞ at 0, NaN for negative real numbers.
+
+    Args:
+      x: floating-point or complex numbers.
+      accuracy: how exact the result must be, where the platform has a choice.
 
     >>> log(1.0).tolist()
     0.0
+
+    See Also:
+      ``log1p``, which is log(1 + x) without the loss of digits; ``exp``.
     """
     return logarithms.Log(accuracy)(as_array(x, "log"))
 
@@ -80,10 +94,13 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 
 def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """1 / (1 + e⁻ˣ).
+    """The logistic function 1 / (1 + e⁻ˣ), from 0 to 1.
 
     >>> logistic(0.0).tolist()
     0.5
+
+    See Also:
+      ``covector.nn.sigmoid``, which takes integers too; ``covector.nn.log_sigmoid``.
     """
     return transcendental.Logistic(accuracy)(as_array(x, "logistic"))
 

@@ -321,11 +321,13 @@ def log1mexp(x: ArrayLike) -> Array:
 
 
 def glu(x: ArrayLike, axis: int = -1) -> Array:
-    """The first half along an axis, times the sigmoid of the second (Dauphin et al.
-    2017).
+    """The gated linear unit: half of an axis, times the sigmoid of its other half.
+
+    The sigmoid is of the second half (Dauphin et al. 2017). The axis of the result is
+    half as long.
 
     Raises:
-      ValueError: the axis has odd length.
+      ArgumentError: the axis has odd length.
 
     >>> glu(cnp.array([3.0, 0.0])).tolist()
     [1.5]

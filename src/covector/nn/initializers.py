@@ -91,7 +91,7 @@ def zeros(
 def ones(
     key: ArrayLike, shape: ShapeLike, dtype: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Ones, whatever the key.
+    """An initializer that gives ones, whatever the key. Used as it is, like ``zeros``.
 
     >>> ones(None, (2,)).tolist()
     [1.0, 1.0]
@@ -100,7 +100,7 @@ def ones(
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """One value everywhere.
+    """An initializer that gives one value everywhere, or an array that broadcasts.
 
     >>> constant(3.0)(None, (2,)).tolist()
     [3.0, 3.0]
@@ -109,7 +109,12 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def uniform(scale: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer:
-    """Uniform between 0 and ``scale``.
+    """An initializer that draws uniform weights between 0 and ``scale``.
+
+    Args:
+      scale: the upper bound. Weights are not negative: for others,
+        ``variance_scaling`` with ``"uniform"``.
+      dtype: of the weights, unless the call gives one.
 
     >>> from covector import random
     >>> uniform(1.0)(random.key(0), (2, 3)).shape

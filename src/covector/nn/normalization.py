@@ -226,10 +226,14 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Array:
-    """(x − mean) / √(variance + epsilon) over an axis or axes.
+    """(x − mean) / √(variance + epsilon) over an axis or axes: mean 0 and variance 1.
 
     Args:
+      x: ``[..., n, ...]``; integers are promoted to floats.
+      axis: the axis, or axes, of mean and variance; the last one by default.
       mean, variance: computed over ``axis`` where they are not given.
+      epsilon: keeps the result finite where all elements are equal.
+      where: the elements that count for mean and variance.
       algorithm: of the variance: "fast" as E[x²] − E[x]², "stable" from the
         differences.
 

@@ -54,8 +54,14 @@ def leaves_with_path(
 ) -> list[tuple[KeyPath, Any]]:
     """Leaves from left to right, each after its path.
 
+    Args:
+      tree, is_leaf, is_leaf_takes_path: as for ``flatten_with_path``.
+
     >>> leaves_with_path([5, None])
     [((SequenceKey(idx=0),), 5)]
+
+    See Also:
+      ``flatten_with_path``, ``covector.tree_util.keystr``.
     """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 

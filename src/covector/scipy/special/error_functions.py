@@ -36,11 +36,14 @@ def erf(x: ArrayLike) -> Array:
 
 
 def erfc(x: ArrayLike) -> Array:
-    """The complement 1 − erf(x), accurate where that is small.
+    """The complement 1 − erf(x) of the error function, accurate where that is small.
 
     >>> from covector.scipy.special import erfc
     >>> erfc(0.0).tolist()
     1.0
+
+    See Also:
+      ``erf``, ``ndtr``.
     """
     return lax.erfc(inexact("erfc", x))
 

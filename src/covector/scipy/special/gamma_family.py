@@ -27,14 +27,17 @@ __all__ = [
 
 
 def gamma(x: ArrayLike) -> Array:
-    """Γ(x) of real or complex numbers.
+    """The gamma function Γ(x) of real or complex numbers; Γ(n + 1) = n! of whole n.
 
     Of real ones it is ±∞ at ±0, and NaN at whole x < 0 and at −∞; of complex ones NaN
-    at whole x ≤ 0.
+    at whole x ≤ 0. It overflows early (in f32 for x > 35): ``gammaln`` does not.
 
     >>> from covector.scipy.special import gamma
     >>> gamma(5.0).tolist()
     24.0
+
+    See Also:
+      ``gammaln``, ``digamma``, ``factorial``.
     """
     x = inexact("gamma", x)
     return (complex_gamma.gamma if _is_complex(x) else special.gamma)(x)
