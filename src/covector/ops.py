@@ -114,6 +114,9 @@ def segment_max(*args: Any, **options: Any) -> Array:
     >>> import covector.numpy as cnp
     >>> print(segment_max(cnp.array([2.0, 3.0, 5.0]), cnp.array([0, 0, 2])))
     [  3. -inf   5.]
+
+    See Also:
+      ``segment_sum``, ``segment_min``.
     """
     return _reduced("segment_max", *args, **options)
 

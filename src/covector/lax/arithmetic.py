@@ -84,12 +84,15 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """The quotient x / y; of integers, without the fraction.
+    """The quotient x / y; of integers, rounded towards zero.
 
     Integers: −7 / 2 = −3, x / 0 = −1 (all bits), and the smallest over −1 is itself.
 
     >>> div(-7, 2).tolist(), div(1.0, 4.0).tolist()
     (-3, 0.25)
+
+    See Also:
+      ``rem``, ``covector.numpy.floor_divide``, ``covector.numpy.true_divide``.
     """
     return arithmetic.div(*operands("div", x, y))
 

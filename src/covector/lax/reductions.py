@@ -141,6 +141,9 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     >>> import covector.numpy as cnp
     >>> print(reduce_max(cnp.array([[1, 5], [3, 4]]), (0,)))
     [3 5]
+
+    See Also:
+      ``argmax``, ``max`` of two arrays, ``covector.numpy.max``.
     """
     return ReduceMax(tuple(axes))(as_array(operand, "reduce_max"))
 
@@ -207,6 +210,9 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     >>> import covector.numpy as cnp
     >>> print(argmax(cnp.array([[1, 5, 5], [3, 4, 0]]), 1, "int32"))
     [1 1]
+
+    See Also:
+      ``argmin``, ``top_k``, ``covector.numpy.argmax``.
     """
     return Argmax(axis, asked_dtype(index_dtype))(as_array(operand, "argmax"))
 

@@ -82,6 +82,9 @@ def gamma(
     >>> from covector import random
     >>> random.gamma(random.key(0), 2.0, (3,)).shape
     (3,)
+
+    See Also:
+      ``loggamma``, ``beta``, ``dirichlet``.
     """
     return drawn(draw_gamma, key, shape, dtype, a, out_sharding=out_sharding)
 

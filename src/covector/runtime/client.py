@@ -260,7 +260,11 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of devices of a platform, in all processes together."""
+    """The number of devices of a platform, in all processes together.
+
+    >>> device_count() >= local_device_count()
+    True
+    """
     return client(backend).device_count()
 
 
@@ -284,7 +288,11 @@ def process_indices(backend: str | None = None) -> list[int]:
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes that share the devices."""
+    """The number of processes that share the devices: 1 if there is only this one.
+
+    >>> process_count() >= 1
+    True
+    """
     return len(process_indices(backend))
 
 

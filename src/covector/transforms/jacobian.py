@@ -85,6 +85,12 @@ def jacobian(  # pyright: ignore[reportInconsistentOverload]
 ) -> Callable[P, PyTree]:
     """The Jacobian of ``fun``, each block computed in the cheaper mode.
 
+    Args:
+      argnums: the positional argument, or arguments, to differentiate with respect to.
+      has_aux: ``fun`` returns a pair, of what is differentiated and anything else.
+      holomorphic: ``fun`` is complex differentiable; arguments and result are complex.
+      allow_int: accept integer arguments, whose derivative is of dtype float0.
+
     Returns:
       A function with the arguments of ``fun``. Its result has the tree of the result of
       ``fun``, and at each leaf the tree of the argument; a block has the shape of the
@@ -97,6 +103,9 @@ def jacobian(  # pyright: ignore[reportInconsistentOverload]
     [0.0, 2.0, 4.0]
     >>> print(f.plan(cnp.arange(3.0)))
     reverse over result: 1 directions
+
+    See Also:
+      ``jacfwd``, ``jacrev``, ``hessian``.
     """
     return _jacobian(
         fun, argnums, has_aux, holomorphic, allow_int, "jacobian", _cheapest

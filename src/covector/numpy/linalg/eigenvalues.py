@@ -128,7 +128,7 @@ def eig(a: ArrayLike) -> EigResult:
 
 
 def eigvals(a: ArrayLike) -> Array:
-    """The eigenvalues of square matrices, as ``eig`` gives them.
+    """The eigenvalues of square matrices ``[..., n, n]``, complex and in no order.
 
     Raises:
       LinAlgError: ``a`` has NaN or infinities.
@@ -136,6 +136,9 @@ def eigvals(a: ArrayLike) -> Array:
     >>> import covector.numpy as cnp
     >>> print(cnp.linalg.eigvals(cnp.array([[0.0, -1.0], [1.0, 0.0]])))
     [0.+1.j 0.-1.j]
+
+    See Also:
+      ``eig``, ``eigvalsh`` for Hermitian matrices.
     """
     x = square_matrices("eigvals", a)
     (w,) = Eig(right=False)(x)

@@ -23,6 +23,9 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     ...     return x ** 2, lambda ct: 4 * x * ct
     >>> float(cv.grad(doubled_slope)(3.0))
     12.0
+
+    See Also:
+      ``custom_vjp``, ``vjp``.
     """
     who = who_of("custom_gradient", fun)
 

@@ -87,6 +87,9 @@ def default_backend() -> str:
 
     >>> default_backend() in ("cpu", "gpu")
     True
+
+    See Also:
+      ``devices``, ``covector.default_device``.
     """
     return client.default_platform()
 
