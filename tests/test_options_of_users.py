@@ -46,8 +46,21 @@ PROMOTING = {
 
 #: functions whose examples have NaN, or infinities, among the results
 WITH = {
-    "debug_nans": {"numpy.sort", "numpy.take"},
-    "debug_infs": {"numpy.isinf", "random.categorical"},
+    "debug_nans": {
+        "numpy.log",
+        "numpy.sort",
+        "numpy.sqrt",
+        "numpy.take",
+        "numpy.where",
+    },
+    "debug_infs": {
+        "numpy.divide",
+        "numpy.exp",
+        "numpy.isinf",
+        "numpy.log",
+        "numpy.true_divide",
+        "random.categorical",
+    },
 }
 
 #: functions whose examples change the process for good, and run once in it

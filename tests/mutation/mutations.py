@@ -465,18 +465,22 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "runtime/compilation_cache.py",
+        "runtime/cache_folder.py",
         "tests/runtime/test_compilation_cache.py",
         (
             "the head of a file is not compared",
-            "return serialized if head == self._head(serialized) else None",
-            "return serialized",
+            "        if head != _head(key, serialized):",
+            "        if False:",
         ),
         (
             "folders that others can write are trusted",
             "    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):",
             "    if found.st_mode & 0:",
         ),
+    ),
+    *_in(
+        "runtime/compilation_cache.py",
+        "tests/runtime/test_compilation_cache.py",
         (
             "the memory of executables has no bound",
             "            if len(_cache.executables) > _ENTRIES_IN_MEMORY:",

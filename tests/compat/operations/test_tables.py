@@ -33,6 +33,7 @@ NO_OPERATION = {
     "Bound": "the primitives of users, which have names of their own",
     "Windowed": "a base with a name, of the operations on windows",
     "LaneByLane": "of programs in which a NaN is looked for",
+    "LanesTogether": "of programs in which a NaN is looked for",
     "HostCall": "a base, of callbacks",
     "LastingCall": "a base, of callbacks",
     "SumOfProducts": "two products and their sum in the field",

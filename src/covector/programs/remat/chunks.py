@@ -16,7 +16,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, merge, select
-from covector.core.primitive import Linearized, operation
+from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.errors import AxisError
@@ -250,6 +250,14 @@ class Chunked(Inlined):
 
     def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
         return call(self.program).evaluate(*args)
+
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
+        lane = self.jaxpr.memo(dce, results)
+        inputs, mapped = select(lane.inputs, operands), select(self.mapped, operands)
+        lane = Jaxpr(inputs, lane.equations, lane.outputs, lane.name)
+        return self.replace(jaxpr=lane, mapped=mapped) if any(mapped) else call(lane)
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         try:
