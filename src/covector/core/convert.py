@@ -329,6 +329,9 @@ class ShapeDtypeStruct(HasType):
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+
+    See Also:
+      ``eval_shape``, ``typeof``.
     """
 
     __slots__ = ("sharding", "type")

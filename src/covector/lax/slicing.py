@@ -168,6 +168,13 @@ def dynamic_slice_in_dim(
 
     As with ``dynamic_slice``, a start at which they would reach outside is moved.
 
+    Args:
+      operand: an array.
+      start_index: a scalar integer.
+      slice_size: how many; a Python integer.
+      axis: the axis; the others are taken whole.
+      allow_negative_indices: whether a negative start counts from the end.
+
     >>> import covector.numpy as cnp
     >>> dynamic_slice_in_dim(cnp.arange(6), 2, 3).tolist()
     [2, 3, 4]

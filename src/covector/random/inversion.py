@@ -74,6 +74,9 @@ def exponential(
     >>> from covector import random
     >>> random.exponential(random.key(0), (3,)).shape
     (3,)
+
+    See Also:
+      ``gamma``, ``poisson``.
     """
     return drawn(draw_exponential, key, shape, dtype, out_sharding=out_sharding)
 

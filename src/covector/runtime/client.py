@@ -239,6 +239,10 @@ def local_devices(
 ) -> list[Device]:
     """The devices of a platform that belong to this process, or to the one asked for.
 
+    Args:
+      process_index: the process; by default this one.
+      backend: ``"cpu"`` or ``"gpu"``; by default the platform where programs run.
+
     Raises:
       DeviceError: there is no such platform, or no such process.
 
@@ -269,7 +273,11 @@ def device_count(backend: str | None = None) -> int:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """The number of devices of a platform that belong to this process."""
+    """The number of devices of a platform that belong to this process.
+
+    >>> local_device_count() == len(local_devices())
+    True
+    """
     return client(backend).local_device_count()
 
 

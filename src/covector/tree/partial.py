@@ -24,6 +24,9 @@ class Partial(functools.partial):
     >>> from covector.tree.functions import leaves
     >>> leaves(Partial(add, 5))
     [1, 5]
+
+    See Also:
+      ``covector.tree.register_dataclass`` for objects with other methods.
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> Partial:

@@ -212,6 +212,9 @@ class SingleDeviceSharding(Sharding):
     >>> import covector as cv
     >>> SingleDeviceSharding(cv.devices()[0]).shard_shape((2, 3))
     (2, 3)
+
+    See Also:
+      ``NamedSharding``, ``device_put``.
     """
 
     __slots__ = ()

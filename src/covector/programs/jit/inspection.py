@@ -243,6 +243,9 @@ class ensure_compile_time_eval:
     ...     return x + n
     >>> float(cv.jit(f)(0.0))
     499500.0
+
+    See Also:
+      ``jit`` with ``static_argnames``.
     """
 
     def __enter__(self) -> None:

@@ -100,6 +100,9 @@ def pmap(
     >>> share = cv.pmap(lambda x: x / cv.lax.psum(x, "i"), axis_name="i")
     >>> share(cv.numpy.array([4.0])).tolist()
     [1.0]
+
+    See Also:
+      ``shard_map``, ``vmap``, ``jit``.
     """
     who = who_of("pmap", fun)
     if global_arg_shapes is not None:

@@ -298,6 +298,9 @@ def block_diag(*arrs: ArrayLike) -> Array:
     >>> print(block_diag(cnp.array([[1, 2]]), 3))
     [[1 2 0]
      [0 0 3]]
+
+    See Also:
+      ``toeplitz``, ``covector.numpy.block``.
     """
     blocks = [as_array(x, "block_diag") for x in arrs]
     for x in blocks:
