@@ -23,8 +23,8 @@ def test_a_program_that_needs_more_than_its_memory_limit_does_not_run():
         r"\(1.0 KB of arguments, 1.0 KB of results and [\d.]+ KB of temporaries\), but "
         r"memory_limit is 100.0 KB. It has not run. To need less, donate arguments "
         r"that results replace \(jit\(donate_argnums=\)\), compute again instead of "
-        r"keeping \(checkpoint\(f, memory=\), grad\(f, memory=\)\), run a batch in chunks "
-        r"\(vmap\(f, memory=\)\), or take a smaller batch.$"
+        r"keeping \(checkpoint\(f, memory=\), grad\(f, memory=\)\), run a batch in "
+        r"chunks \(vmap\(f, memory=\)\), or take a smaller batch.$"
     )
     limited = cv.jit(outer_sum, memory_limit="100kB")
     for _ in range(2):
