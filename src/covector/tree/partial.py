@@ -26,7 +26,7 @@ class Partial(functools.partial):
     [1, 5]
 
     See Also:
-      ``covector.tree.register_dataclass`` for objects with other methods.
+      ``covector.tree_util.register_dataclass`` for objects with more methods.
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> Partial:
