@@ -16,7 +16,6 @@ SECTIONS = {
     "Returns:": "Returns",
     "Yields:": "Yields",
     "Raises:": "Raises",
-    "See Also:": "See also",
     "Note:": "Note",
     "Example:": "Example",
     "Examples:": "Examples",
@@ -47,7 +46,7 @@ def markdown(text: str, code: Code = plain) -> str:
     for heading, lines in _sections(inspect.cleandoc(text).splitlines()):
         if heading:
             out.append(f"**{SECTIONS[heading]}**{{ .section }}")
-        itemized = heading not in (None, "Note:", "Example:", "Examples:", "See Also:")
+        itemized = heading not in (None, "Note:", "Example:", "Examples:")
         out += _items(lines, code) if itemized else _blocks(lines, code)
     return "\n\n".join(out)
 

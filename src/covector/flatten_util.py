@@ -30,8 +30,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     >>> vector.tolist(), back(vector)["b"].tolist()
     ([1.0, 0.0, 1.0], [0.0, 1.0])
 
-    See Also:
-      ``covector.tree.flatten``, which keeps the arrays.
+    See also: ``covector.tree.flatten``, which keeps the arrays.
     """
     leaves, treedef = tree.flatten(pytree)
     arrays = [as_array(x, "ravel_pytree") for x in leaves]

@@ -82,8 +82,7 @@ def segment_sum(
     >>> print(segment_sum(cnp.array([1.0, 2.0, 3.0, 4.0]), ids, num_segments=4))
     [3. 4. 3. 0.]
 
-    See Also:
-      ``segment_max``, ``covector.numpy.bincount``.
+    See also: ``segment_max``, ``covector.numpy.bincount``.
     """
     how = indices_are_sorted, unique_indices, bucket_size, mode, out_sharding
     return _reduced("segment_sum", data, segment_ids, num_segments, *how)
@@ -115,8 +114,7 @@ def segment_max(*args: Any, **options: Any) -> Array:
     >>> print(segment_max(cnp.array([2.0, 3.0, 5.0]), cnp.array([0, 0, 2])))
     [  3. -inf   5.]
 
-    See Also:
-      ``segment_sum``, ``segment_min``.
+    See also: ``segment_sum``, ``segment_min``.
     """
     return _reduced("segment_max", *args, **options)
 

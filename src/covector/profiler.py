@@ -193,9 +193,8 @@ def trace(
     >>> with tempfile.TemporaryDirectory() as folder, trace(folder):
     ...     y = cv.jit(cv.numpy.sin)(cv.numpy.ones(1000)).block_until_ready()
 
-    See Also:
-      ``TraceAnnotation`` to name parts of a program, ``ProfileData`` to read the files
-      in Python.
+    See also: ``TraceAnnotation`` to name parts of a program, ``ProfileData`` to read
+    the files in Python.
     """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:

@@ -330,8 +330,7 @@ class ShapeDtypeStruct(HasType):
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
 
-    See Also:
-      ``eval_shape``, ``typeof``.
+    See also: ``eval_shape``, ``typeof``.
     """
 
     __slots__ = ("sharding", "type")

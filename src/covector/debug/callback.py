@@ -49,9 +49,8 @@ def callback(
     >>> float(cv.jit(cv.grad(f))(3.0)), seen
     (6.0, [3.0])
 
-    See Also:
-      ``covector.debug.print``, ``covector.pure_callback``,
-      ``covector.effects_barrier``.
+    See also: ``covector.debug.print``, ``covector.pure_callback``,
+    ``covector.effects_barrier``.
     """
     if callback is None:
         how = {"ordered": ordered, "partitioned": partitioned}

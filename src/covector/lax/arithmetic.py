@@ -91,8 +91,7 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
     >>> div(-7, 2).tolist(), div(1.0, 4.0).tolist()
     (-3, 0.25)
 
-    See Also:
-      ``rem``, ``covector.numpy.floor_divide``, ``covector.numpy.true_divide``.
+    See also: ``rem``, ``covector.numpy.floor_divide``, ``covector.numpy.true_divide``.
     """
     return arithmetic.div(*operands("div", x, y))
 
@@ -144,8 +143,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     >>> max(2.0, 3.0).tolist()
     3.0
 
-    See Also:
-      ``covector.numpy.maximum`` broadcasts and promotes; ``reduce_max``.
+    See also: ``covector.numpy.maximum`` broadcasts and promotes; ``reduce_max``.
     """
     return extrema.max_(*operands("max", x, y))
 
@@ -168,8 +166,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     >>> clamp(0.0, 1.5, 1.0).tolist()
     1.0
 
-    See Also:
-      ``covector.numpy.clip`` broadcasts and promotes.
+    See also: ``covector.numpy.clip`` broadcasts and promotes.
     """
     return extrema.clamp(*operands("clamp", min, x, max))
 

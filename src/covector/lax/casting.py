@@ -34,8 +34,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> convert_element_type(-1.7, "int8").tolist()
     -1
 
-    See Also:
-      ``bitcast_convert_type``, which keeps the bits.
+    See also: ``bitcast_convert_type``, which keeps the bits.
     """
     dtype = asked_dtype(new_dtype, operand)
     if type(operand) is int and not dtypes.is_key(dtype):
@@ -65,8 +64,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> bitcast_convert_type(1.0, "uint32").tolist() == 0x3F800000
     True
 
-    See Also:
-      ``convert_element_type``, which keeps the values.
+    See also: ``convert_element_type``, which keeps the values.
     """
     x = as_array(operand, "bitcast_convert_type")
     return casting.BitcastConvertType(asked_dtype(new_dtype))(x)

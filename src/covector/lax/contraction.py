@@ -64,8 +64,7 @@ def dot_general(
     >>> dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
 
-    See Also:
-      ``covector.numpy.matmul``, ``covector.numpy.einsum``.
+    See also: ``covector.numpy.matmul``, ``covector.numpy.einsum``.
     """
     preferred = _element_type(preferred_element_type)
     lhs, rhs = _operands(lhs, rhs, preferred)

@@ -75,8 +75,8 @@ def cond(
     >>> float(lax.cond(3 > 2, lambda x: x + 1, lambda x: x * 2, 5.0))
     6.0
 
-    See Also:
-      ``switch`` for more branches, ``covector.numpy.where`` to choose by element.
+    See also: ``switch`` for more branches, ``covector.numpy.where`` to choose by
+    element.
     """
     if not callable(true_fun) and len(operands) == 2 and callable(operands[1]):
         x, of_x, y, of_y = true_fun, false_fun, *operands
@@ -130,8 +130,7 @@ def switch(
     >>> float(lax.switch(1, [lambda x: x, lambda x: -x, lambda x: x * x], 3.0))
     -3.0
 
-    See Also:
-      ``cond``, ``select_n``.
+    See also: ``cond``, ``select_n``.
     """
     if not isinstance(branches, Iterable):
         raise TypeMismatch(
@@ -229,8 +228,8 @@ def scan(
     >>> int(total), sums.tolist()
     (6, [0, 1, 3, 6])
 
-    See Also:
-      ``fori_loop``, ``while_loop``, ``associative_scan``, ``covector.checkpoint``.
+    See also: ``fori_loop``, ``while_loop``, ``associative_scan``,
+    ``covector.checkpoint``.
     """
     check_functions("scan", f=f)
     who = f"scan of {function_line(f)}"
@@ -294,8 +293,8 @@ def while_loop(
     >>> float(cv.grad(f)(2.0))
     32.0
 
-    See Also:
-      ``fori_loop``, ``scan``, ``custom_root`` for the gradient of a fixed point.
+    See also: ``fori_loop``, ``scan``, ``custom_root`` for the gradient of a fixed
+    point.
     """
     check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     who = f"while_loop of {function_line(body_fun)}"
@@ -344,8 +343,7 @@ def fori_loop(
     >>> int(lax.fori_loop(1, 6, lambda i, product: product * i, 1))
     120
 
-    See Also:
-      ``scan``, which also collects an output at each step; ``while_loop``.
+    See also: ``scan``, which also collects an output at each step; ``while_loop``.
     """
     check_functions("fori_loop", body_fun=body_fun)
     who = f"fori_loop of {function_line(body_fun)}"

@@ -89,8 +89,7 @@ def conv_general_dilated(
     ...                      dimension_numbers=('NHWC', 'HWIO', 'NHWC')).shape
     (1, 3, 3, 8)
 
-    See Also:
-      ``conv``, ``conv_transpose``, ``covector.numpy.convolve``.
+    See also: ``conv``, ``conv_transpose``, ``covector.numpy.convolve``.
     """
     who = "conv_general_dilated"
     lhs, rhs = as_array(lhs, who), as_array(rhs, who)

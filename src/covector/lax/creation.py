@@ -55,8 +55,7 @@ def broadcasted_iota(
     >>> broadcasted_iota(int, (2, 3), 1).tolist()
     [[0, 1, 2], [0, 1, 2]]
 
-    See Also:
-      ``iota``, ``covector.numpy.indices``.
+    See also: ``iota``, ``covector.numpy.indices``.
     """
     shape = canonical_shape("broadcasted_iota", shape)
     axis = canonical_axis("broadcasted_iota", dimension, len(shape), "dimension")

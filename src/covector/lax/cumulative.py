@@ -27,8 +27,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     >>> print(cumsum(cnp.array([1, 2, 3])), cumsum(cnp.array([1, 2, 3]), reverse=True))
     [1 3 6] [6 5 3]
 
-    See Also:
-      ``cumprod``, ``associative_scan``, ``covector.numpy.cumsum``.
+    See also: ``cumprod``, ``associative_scan``, ``covector.numpy.cumsum``.
     """
     return Cumsum(axis, bool(reverse))(as_array(operand, "cumsum"))
 

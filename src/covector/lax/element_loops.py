@@ -45,8 +45,7 @@ def map(f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> 
     >>> lax.map(lambda x: x * x, cnp.arange(4)).tolist()
     [0, 1, 4, 9]
 
-    See Also:
-      ``covector.vmap``, ``scan``.
+    See also: ``covector.vmap``, ``scan``.
     """
     check_functions("map", f=f)
     who = f"map of {function_line(f)}"
@@ -120,8 +119,7 @@ def associative_scan(
     >>> lax.associative_scan(cnp.maximum, cnp.array([1, 3, 2, 5])).tolist()
     [1, 3, 3, 5]
 
-    See Also:
-      ``scan``, ``cumsum``, ``cummax``.
+    See also: ``scan``, ``cumsum``, ``cummax``.
     """
     check_functions("associative_scan", fn=fn)
     who = f"associative_scan of {function_line(fn)}"

@@ -80,8 +80,7 @@ def gather(
     >>> gather(x, cnp.array([[3], [1]]), rows, (1, 2)).tolist()
     [[6, 7], [2, 3]]
 
-    See Also:
-      ``scatter``, ``dynamic_slice``, ``covector.numpy.take``.
+    See also: ``scatter``, ``dynamic_slice``, ``covector.numpy.take``.
     """
     x = as_array(operand, "gather")
     take = Gather(

@@ -42,8 +42,7 @@ def stop_gradient(x: T) -> T:
     >>> cv.grad(lambda x: x * stop_gradient(x))(3.0).tolist()
     3.0
 
-    See Also:
-      ``covector.custom_vjp`` to give another gradient than 0.
+    See also: ``covector.custom_vjp`` to give another gradient than 0.
     """
 
     def stopped(leaf: object) -> object:

@@ -76,8 +76,7 @@ def axis_index(axis_name: AxisName) -> Array:
     >>> index(cv.numpy.zeros(3)).tolist()
     [0.0, 1.0, 2.0]
 
-    See Also:
-      ``axis_size``, ``covector.random.fold_in`` for a key of each participant.
+    See also: ``axis_size``, ``covector.random.fold_in`` for a key of each participant.
     """
     index: Any = None
     for name in named(axis_name, "axis_index"):
@@ -147,8 +146,7 @@ def psum(
     >>> cv.vmap(lambda x: x / psum(x, "i"), axis_name="i")(cv.numpy.ones(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
 
-    See Also:
-      ``pmean``, ``all_gather``, ``psum_scatter``, ``covector.shard_map``.
+    See also: ``pmean``, ``all_gather``, ``psum_scatter``, ``covector.shard_map``.
     """
     if isinstance(x, bool | int | float | complex):
         return x * _size_of_groups(axis_index_groups, axis_name, "psum")
@@ -220,8 +218,7 @@ def all_gather(
     >>> everything(cv.numpy.arange(2)).tolist()
     [[0, 1], [0, 1]]
 
-    See Also:
-      ``psum_scatter``, ``all_to_all``, ``psum``.
+    See also: ``psum_scatter``, ``all_to_all``, ``psum``.
     """
     axes, groups = sized_and_grouped(axis_name, axis_index_groups, "all_gather")
 

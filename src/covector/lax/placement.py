@@ -40,8 +40,8 @@ def with_sharding_constraint(x: Tree, shardings: Any) -> Tree:
     ...     print(with_sharding_constraint(cv.numpy.arange(2), cv.P("x")))
     [0 1]
 
-    See Also:
-      ``covector.device_put``, ``covector.jit``, ``covector.sharding.NamedSharding``.
+    See also: ``covector.device_put``, ``covector.jit``,
+    ``covector.sharding.NamedSharding``.
     """
     who = "with_sharding_constraint"
     leaves, treedef = tree.flatten(x)

@@ -64,8 +64,7 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     >>> rsqrt(4.0).tolist()
     0.5
 
-    See Also:
-      ``sqrt``.
+    See also: ``sqrt``.
     """
     return roots.Rsqrt(accuracy)(as_array(x, "rsqrt"))
 

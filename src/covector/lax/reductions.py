@@ -142,8 +142,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     >>> print(reduce_max(cnp.array([[1, 5], [3, 4]]), (0,)))
     [3 5]
 
-    See Also:
-      ``argmax``, ``max`` of two arrays, ``covector.numpy.max``.
+    See also: ``argmax``, ``max`` of two arrays, ``covector.numpy.max``.
     """
     return ReduceMax(tuple(axes))(as_array(operand, "reduce_max"))
 
@@ -211,8 +210,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     >>> print(argmax(cnp.array([[1, 5, 5], [3, 4, 0]]), 1, "int32"))
     [1 1]
 
-    See Also:
-      ``argmin``, ``top_k``, ``covector.numpy.argmax``.
+    See also: ``argmin``, ``top_k``, ``covector.numpy.argmax``.
     """
     return Argmax(axis, asked_dtype(index_dtype))(as_array(operand, "argmax"))
 

@@ -29,8 +29,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     >>> select(array([True, False]), array([1.0, 2.0]), array([3.0, 4.0])).tolist()
     [1.0, 4.0]
 
-    See Also:
-      ``select_n``, ``cond``, ``covector.numpy.where``.
+    See also: ``select_n``, ``cond``, ``covector.numpy.where``.
     """
     return select_n(pred, on_false, on_true)
 
@@ -52,8 +51,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     >>> select_n(array([2, 0], "int32"), 1.0, 2.0, 3.0).tolist()
     [3.0, 1.0]
 
-    See Also:
-      ``select``, ``switch``, ``covector.numpy.choose``.
+    See also: ``select``, ``switch``, ``covector.numpy.choose``.
     """
     which = as_array(which, "select_n")
     if len(cases) == 1 and which.type.dtype is bool_:

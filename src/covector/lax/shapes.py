@@ -197,8 +197,7 @@ def broadcast_in_dim(
     >>> broadcast_in_dim(cnp.arange(2), (2, 3), (0,)).tolist()
     [[0, 0, 0], [1, 1, 1]]
 
-    See Also:
-      ``covector.numpy.broadcast_to``, ``expand_dims``.
+    See also: ``covector.numpy.broadcast_to``, ``expand_dims``.
     """
     x: Any = as_array(operand, "broadcast_in_dim")
     shape = canonical_shape("broadcast_in_dim", shape)
@@ -286,8 +285,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     >>> concatenate([cnp.arange(2), cnp.arange(3)], 0).tolist()
     [0, 1, 0, 1, 2]
 
-    See Also:
-      ``covector.numpy.concatenate`` promotes; ``covector.numpy.stack``.
+    See also: ``covector.numpy.concatenate`` promotes; ``covector.numpy.stack``.
     """
     parts = _operands("concatenate", operands)
     ndim = parts[0].type.ndim if parts else 0

@@ -147,8 +147,7 @@ def dynamic_slice(
     >>> dynamic_slice(x, (1, 9), (2, 2)).tolist()
     [[6, 7], [10, 11]]
 
-    See Also:
-      ``dynamic_slice_in_dim``, ``dynamic_update_slice``, ``slice``.
+    See also: ``dynamic_slice_in_dim``, ``dynamic_update_slice``, ``slice``.
     """
     x = as_array(operand, "dynamic_slice")
     starts = _starts("dynamic_slice", x.type, start_indices, allow_negative_indices)
@@ -239,8 +238,7 @@ def dynamic_update_slice(
     >>> dynamic_update_slice(cnp.arange(5), cnp.array([8, 9]), (-2,)).tolist()
     [0, 1, 2, 8, 9]
 
-    See Also:
-      ``dynamic_update_slice_in_dim``, ``dynamic_slice``, ``scatter``.
+    See also: ``dynamic_update_slice_in_dim``, ``dynamic_slice``, ``scatter``.
     """
     x = as_array(operand, "dynamic_update_slice")
     update = like(x, update, "dynamic_update_slice")

@@ -50,8 +50,7 @@ def custom_linear_solve(
     >>> float(solution(2.0, 6.0)), float(cv.grad(solution)(2.0, 6.0))
     (3.0, -1.5)
 
-    See Also:
-      ``custom_root``, ``covector.scipy.sparse.linalg.cg``.
+    See also: ``custom_root``, ``covector.scipy.sparse.linalg.cg``.
     """
     check_functions("custom_linear_solve", matvec=matvec, solve=solve)
     who = f"custom_linear_solve of {function_line(matvec)}"
@@ -105,8 +104,7 @@ def custom_root(
     >>> float(sqrt(16.0)), float(cv.grad(sqrt)(16.0))
     (4.0, 0.125)
 
-    See Also:
-      ``custom_linear_solve``, ``while_loop``.
+    See also: ``custom_linear_solve``, ``while_loop``.
     """
     check_functions("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
     who = f"custom_root of {function_line(f)}"

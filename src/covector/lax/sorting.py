@@ -52,8 +52,7 @@ def sort(
     >>> print(*sort((cnp.array([3, 1, 2]), cnp.array([0, 1, 2]))))
     [1 2 3] [1 2 0]
 
-    See Also:
-      ``top_k``, ``covector.numpy.sort``, ``covector.numpy.argsort``.
+    See also: ``top_k``, ``covector.numpy.sort``, ``covector.numpy.argsort``.
     """
     several = isinstance(operand, Sequence)
     arrays = [as_array(x, "sort") for x in (operand if several else [operand])]
@@ -108,8 +107,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     >>> print(*top_k(cnp.array([3.0, 1.0, 2.0]), 2))
     [3. 2.] [0 2]
 
-    See Also:
-      ``sort``, ``covector.numpy.argsort``, ``argmax``.
+    See also: ``sort``, ``covector.numpy.argsort``, ``argmax``.
     """
     x = as_array(operand, "top_k")
     found = TopK(int(k), axis + x.type.ndim if axis < 0 else axis)(x)

@@ -30,8 +30,7 @@ def erf(x: ArrayLike) -> Array:
     >>> erf(0.0).tolist()
     0.0
 
-    See Also:
-      ``erfc``, which is 1 − erf(x) without the loss of digits; ``erf_inv``.
+    See also: ``erfc``, which is 1 − erf(x) without the loss of digits; ``erf_inv``.
     """
     return special.erf(as_array(x, "erf"))
 

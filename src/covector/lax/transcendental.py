@@ -44,8 +44,7 @@ def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     >>> exp(0.0).tolist()
     1.0
 
-    See Also:
-      ``expm1``, which is exp(x) − 1 without the loss of digits; ``log``.
+    See also: ``expm1``, which is exp(x) − 1 without the loss of digits; ``log``.
     """
     return transcendental.Exp(accuracy)(as_array(x, "exp"))
 
@@ -78,8 +77,7 @@ def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     >>> log(1.0).tolist()
     0.0
 
-    See Also:
-      ``log1p``, which is log(1 + x) without the loss of digits; ``exp``.
+    See also: ``log1p``, which is log(1 + x) without the loss of digits; ``exp``.
     """
     return logarithms.Log(accuracy)(as_array(x, "log"))
 
@@ -99,8 +97,8 @@ def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     >>> logistic(0.0).tolist()
     0.5
 
-    See Also:
-      ``covector.nn.sigmoid``, which takes integers too; ``covector.nn.log_sigmoid``.
+    See also: ``covector.nn.sigmoid``, which takes integers too;
+    ``covector.nn.log_sigmoid``.
     """
     return transcendental.Logistic(accuracy)(as_array(x, "logistic"))
 

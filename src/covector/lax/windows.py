@@ -51,8 +51,7 @@ def reduce_window(
     >>> print(reduce_window(x, 1.0, cnp.multiply, (2,), (2,)))
     [4. 6.]
 
-    See Also:
-      ``reduce``, ``conv_general_dilated``.
+    See also: ``reduce``, ``conv_general_dilated``.
     """
     structure, arrays, initial, program = combination(
         "reduce_window", operand, init_value, computation

@@ -61,8 +61,7 @@ def relu(x: ArrayLike) -> Array:
     >>> relu(cnp.array([-1.0, 2.0])).tolist()
     [0.0, 2.0]
 
-    See Also:
-      ``leaky_relu``, ``softplus``, ``gelu``.
+    See also: ``leaky_relu``, ``softplus``, ``gelu``.
     """
     x = as_array(x, "relu")
     return cnp.where(x <= 0, cnp.zeros_like(x), x)
@@ -84,8 +83,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     >>> leaky_relu(cnp.array([-1.0, 2.0]), 0.5).tolist()
     [-0.5, 2.0]
 
-    See Also:
-      ``relu``, ``elu``.
+    See also: ``relu``, ``elu``.
     """
     x = inexact("leaky_relu", x)
     return cnp.where(x >= 0, x, negative_slope * x)
@@ -100,8 +98,8 @@ def sigmoid(x: ArrayLike) -> Array:
     >>> float(sigmoid(0.0))
     0.5
 
-    See Also:
-      ``log_sigmoid`` for a cross entropy; ``covector.scipy.special.logit`` inverts it.
+    See also: ``log_sigmoid`` for a cross entropy; ``covector.scipy.special.logit``
+    inverts it.
     """
     return lax.logistic(inexact("sigmoid", x))
 
@@ -124,8 +122,7 @@ def softplus(x: ArrayLike) -> Array:
     >>> round(float(softplus(0.0)), 4)
     0.6931
 
-    See Also:
-      ``log_sigmoid``, ``relu``.
+    See also: ``log_sigmoid``, ``relu``.
     """
     return cnp.logaddexp(x, 0.0)
 
@@ -139,8 +136,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
     >>> round(float(log_sigmoid(0.0)), 4)
     -0.6931
 
-    See Also:
-      ``sigmoid``, ``softplus``.
+    See also: ``sigmoid``, ``softplus``.
     """
     return -softplus(-inexact("log_sigmoid", x))
 
@@ -153,8 +149,7 @@ def silu(x: ArrayLike) -> Array:
     >>> float(silu(0.0))
     0.0
 
-    See Also:
-      ``gelu``, ``sigmoid``.
+    See also: ``gelu``, ``sigmoid``.
     """
     x = inexact("silu", x)
     return x * sigmoid(x)
@@ -174,8 +169,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     >>> round(float(gelu(1.0, approximate=False)), 4)
     0.8413
 
-    See Also:
-      ``silu``, ``relu``.
+    See also: ``silu``, ``relu``.
     """
     x = inexact("gelu", x)
     if approximate:
@@ -192,8 +186,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     >>> elu(cnp.array([2.0, 0.0])).tolist()
     [2.0, 0.0]
 
-    See Also:
-      ``relu``, ``softplus``.
+    See also: ``relu``, ``softplus``.
     """
     x = inexact("elu", x)
     safe = cnp.where(x > 0, cnp.zeros_like(x), x)

@@ -91,8 +91,7 @@ def dot_product_attention(
     >>> dot_product_attention(x, x, x).shape
     (4, 2, 3)
 
-    See Also:
-      ``softmax``.
+    See also: ``softmax``.
     """
     query, key, value = (
         as_array(a, "dot_product_attention") for a in (query, key, value)

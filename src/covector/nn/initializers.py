@@ -136,8 +136,7 @@ def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initiali
     >>> normal()(random.key(0), (2, 3)).shape
     (2, 3)
 
-    See Also:
-      ``truncated_normal``, ``variance_scaling``.
+    See also: ``truncated_normal``, ``variance_scaling``.
     """
     return initializer_of(dtype, random.normal, stddev)
 
@@ -214,8 +213,7 @@ def variance_scaling(
     >>> variance_scaling(1.0, "fan_in", "normal")(random.key(0), (4, 2)).shape
     (4, 2)
 
-    See Also:
-      ``lecun_normal``, ``he_normal``, ``glorot_uniform``.
+    See also: ``lecun_normal``, ``he_normal``, ``glorot_uniform``.
     """
 
     def draw(key: ArrayLike, shape: Sequence[int], kind: DType) -> Array:

@@ -62,8 +62,8 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     >>> softmax(cnp.zeros(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
 
-    See Also:
-      ``log_softmax``, which is more accurate than the logarithm of this; ``logsumexp``.
+    See also: ``log_softmax``, which is more accurate than the logarithm of this;
+    ``logsumexp``.
     """
     x = inexact("softmax", x)
     powers = cnp.exp(_shifted(x, axis, where)[0])
@@ -88,8 +88,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     >>> round(float(log_softmax(cnp.zeros(4))[0]), 4)
     -1.3863
 
-    See Also:
-      ``softmax``, ``logsumexp``.
+    See also: ``softmax``, ``logsumexp``.
     """
     x = inexact("log_softmax", x)
     shifted, _ = _shifted(x, axis, where)
@@ -144,8 +143,7 @@ def logsumexp(
     >>> round(float(logsumexp(cnp.zeros(4))), 4)
     1.3863
 
-    See Also:
-      ``log_softmax``, ``covector.numpy.logaddexp``.
+    See also: ``log_softmax``, ``covector.numpy.logaddexp``.
     """
     a = inexact("logsumexp", a)
     if b is not None:
@@ -280,8 +278,7 @@ def one_hot(
     >>> one_hot(cnp.array([1, 0]), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
 
-    See Also:
-      ``covector.numpy.take_along_axis`` to pick elements without the vectors.
+    See also: ``covector.numpy.take_along_axis`` to pick elements without the vectors.
     """
     if type(x) is int:  # no class is no class, however far away
         x = min(max(x, -1), num_classes)

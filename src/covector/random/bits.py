@@ -115,8 +115,7 @@ def uniform(
     >>> random.uniform(random.key(0), (2,)).tolist()
     [0.9476670026779175, 0.9785798788070679]
 
-    See Also:
-      ``randint`` for integers, ``exponential`` and ``gumbel`` for logarithms.
+    See also: ``randint`` for integers, ``exponential`` and ``gumbel`` for logarithms.
     """
     key = single_key("uniform", key)
     dtype = float_dtype("uniform", dtype)
@@ -184,8 +183,7 @@ def bernoulli(
     >>> random.bernoulli(random.key(0), 0.5, (3,)).tolist()
     [False, False, True]
 
-    See Also:
-      ``binomial`` counts them; ``categorical`` is for more than two outcomes.
+    See also: ``binomial`` counts them; ``categorical`` is for more than two outcomes.
     """
     key = single_key("bernoulli", key)
     p = as_array(p, "bernoulli")
@@ -288,8 +286,7 @@ def randint(
     >>> random.randint(random.key(0), (4,), 0, 10).tolist()
     [9, 0, 2, 3]
 
-    See Also:
-      ``choice``, ``permutation``, ``categorical``.
+    See also: ``choice``, ``permutation``, ``categorical``.
     """
     key = single_key("randint", key)
     dtype = int_dtype("randint", dtype)

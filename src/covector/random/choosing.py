@@ -74,8 +74,7 @@ def permutation(
     >>> sorted(random.permutation(random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
 
-    See Also:
-      ``choice`` with ``replace=False`` for some of the elements.
+    See also: ``choice`` with ``replace=False`` for some of the elements.
     """
     key = single_key("permutation", key)
     x = as_array(x, "permutation")
@@ -147,8 +146,8 @@ def choice(
     >>> random.choice(random.key(0), 3, (4,), p=cnp.array([0.0, 1.0, 0.0])).tolist()
     [1, 1, 1, 1]
 
-    See Also:
-      ``categorical`` takes logits, and batches of them; ``permutation``, ``randint``.
+    See also: ``categorical`` takes logits, and batches of them; ``permutation``,
+    ``randint``.
     """
     key = single_key("choice", key)
     a = as_array(a, "choice")
@@ -256,8 +255,7 @@ def categorical(
     >>> random.categorical(random.key(0), cnp.log(cnp.array([0.0, 1.0, 0.0]))).tolist()
     1
 
-    See Also:
-      ``choice`` takes probabilities; ``bernoulli``, ``gumbel``.
+    See also: ``choice`` takes probabilities; ``bernoulli``, ``gumbel``.
     """
     key = single_key("categorical", key)
     logits = as_array(logits, "categorical")

@@ -69,8 +69,7 @@ def poisson(
     >>> random.poisson(random.key(0), 3.0, (4,)).shape
     (4,)
 
-    See Also:
-      ``binomial``, ``exponential``.
+    See also: ``binomial``, ``exponential``.
     """
     key, dtype = single_key("poisson", key), int_dtype("poisson", dtype)
     shape, (lam,) = parameters("poisson", shape, dtypes.float32, lam)

@@ -83,8 +83,7 @@ def gamma(
     >>> random.gamma(random.key(0), 2.0, (3,)).shape
     (3,)
 
-    See Also:
-      ``loggamma``, ``beta``, ``dirichlet``.
+    See also: ``loggamma``, ``beta``, ``dirichlet``.
     """
     return drawn(draw_gamma, key, shape, dtype, a, out_sharding=out_sharding)
 

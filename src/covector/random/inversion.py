@@ -75,8 +75,7 @@ def exponential(
     >>> random.exponential(random.key(0), (3,)).shape
     (3,)
 
-    See Also:
-      ``gamma``, ``poisson``.
+    See also: ``gamma``, ``poisson``.
     """
     return drawn(draw_exponential, key, shape, dtype, out_sharding=out_sharding)
 
@@ -111,8 +110,7 @@ def gumbel(
     >>> random.gumbel(random.key(0), (3,)).shape
     (3,)
 
-    See Also:
-      ``categorical``.
+    See also: ``categorical``.
     """
     check_mode("gumbel", mode or "low")
     return drawn(

@@ -84,8 +84,7 @@ def key(
     >>> print(key(0, impl="rbg").type)
     key<rbg>[]
 
-    See Also:
-      ``split``, ``fold_in``, ``key_data``.
+    See also: ``split``, ``fold_in``, ``key_data``.
     """
     kind = _key_type("key", impl, dtype)
     return generator(kind).seed(_seed("key", seed))
@@ -104,8 +103,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
     >>> PRNGKey(7).tolist()
     [0, 7]
 
-    See Also:
-      ``key``, ``wrap_key_data``.
+    See also: ``key``, ``wrap_key_data``.
     """
     kind = _key_type("PRNGKey", impl, None)
     return random_unwrap(generator(kind).seed(_seed("PRNGKey", seed)))
@@ -180,8 +178,7 @@ def split(key: ArrayLike, num: int | Shape = 2) -> Array:
     >>> key_data(first).tolist()
     [1797259609, 2579123966]
 
-    See Also:
-      ``fold_in`` for a key of each step of a loop.
+    See also: ``fold_in`` for a key of each step of a loop.
     """
     shape = sample_shape("split", num, "num")
     return _as_given(lambda k: generators.split(k, shape), "split", key)
@@ -205,8 +202,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     >>> key_data(fold_in(key(0), 7)).tolist()
     [2716826189, 292468403]
 
-    See Also:
-      ``split``.
+    See also: ``split``.
     """
     number = _folded(data)
     return _as_given(
@@ -257,8 +253,7 @@ def key_data(keys: ArrayLike) -> Array:
     >>> print(key_data(split(key(0), 3)).type)
     u32[3,2]
 
-    See Also:
-      ``wrap_key_data``, the inverse.
+    See also: ``wrap_key_data``, the inverse.
     """
     return random_unwrap(keys) if is_typed(keys) else words("key_data", keys)
 

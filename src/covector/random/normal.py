@@ -74,8 +74,7 @@ def normal(
     >>> random.normal(random.key(0), (3,)).shape
     (3,)
 
-    See Also:
-      ``truncated_normal``, ``multivariate_normal``, ``split``.
+    See also: ``truncated_normal``, ``multivariate_normal``, ``split``.
     """
     key = single_key("normal", key)
     shape = sample_shape("normal", shape)

@@ -228,8 +228,7 @@ def devices(backend: str | None = None) -> list[Device]:
     >>> len(devices()) == device_count()
     True
 
-    See Also:
-      ``local_devices``, ``device_put``, ``make_mesh``.
+    See also: ``local_devices``, ``device_put``, ``make_mesh``.
     """
     return client(backend).devices()
 
@@ -249,8 +248,7 @@ def local_devices(
     >>> len(local_devices()) == local_device_count()
     True
 
-    See Also:
-      ``devices``, ``process_index``.
+    See also: ``devices``, ``process_index``.
     """
     if process_index is None:
         return client(backend).local_devices()

@@ -244,8 +244,7 @@ def grad(  # pyright: ignore[reportInconsistentOverload]
     >>> float(cv.grad(lambda x: x ** 3)(2.0))
     12.0
 
-    See Also:
-      ``value_and_grad``, ``jacobian`` of arrays, ``vmap`` for one per example.
+    See also: ``value_and_grad``, ``jacobian`` of arrays, ``vmap`` for one per example.
     """
     rest = argnums, has_aux, holomorphic, allow_int, reduce, memory
     both = value_and_grad(fun, *rest)
@@ -325,8 +324,7 @@ def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any
     >>> [float(ct) for ct in pull(2.0)]
     [2.0]
 
-    See Also:
-      ``grad`` of scalars, ``jvp``, ``jacrev``, ``linear_transpose``.
+    See also: ``grad`` of scalars, ``jvp``, ``jacrev``, ``linear_transpose``.
     """
     return _with_linear_part("vjp", Pullback, fun, primals, has_aux)
 
@@ -397,8 +395,7 @@ def jvp(
     >>> float(value), float(tangent)
     (0.0, 2.0)
 
-    See Also:
-      ``linearize`` for many directions, ``vjp``, ``jacfwd``.
+    See also: ``linearize`` for many directions, ``vjp``, ``jacfwd``.
     """
     who = who_of("jvp", fun)
     for name, given in (("primals", primals), ("tangents", tangents)):

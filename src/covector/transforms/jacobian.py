@@ -104,8 +104,7 @@ def jacobian(  # pyright: ignore[reportInconsistentOverload]
     >>> print(f.plan(cnp.arange(3.0)))
     reverse over result: 1 directions
 
-    See Also:
-      ``jacfwd``, ``jacrev``, ``hessian``.
+    See also: ``jacfwd``, ``jacrev``, ``hessian``.
     """
     return _jacobian(
         fun, argnums, has_aux, holomorphic, allow_int, "jacobian", _cheapest
@@ -146,8 +145,7 @@ def jacfwd(  # pyright: ignore[reportInconsistentOverload]
     >>> cv.jacfwd(lambda x: x ** 2)(cnp.arange(2.0)).tolist()
     [[0.0, 0.0], [0.0, 2.0]]
 
-    See Also:
-      ``jacobian``, which takes the cheaper mode; ``jacrev``, ``jvp``.
+    See also: ``jacobian``, which takes the cheaper mode; ``jacrev``, ``jvp``.
     """
     return _jacobian(fun, argnums, has_aux, holomorphic, False, "jacfwd", _all_forward)
 
@@ -188,8 +186,7 @@ def jacrev(  # pyright: ignore[reportInconsistentOverload]
     >>> cv.jacrev(lambda x: x ** 2)(cnp.arange(2.0)).tolist()
     [[0.0, 0.0], [0.0, 2.0]]
 
-    See Also:
-      ``jacobian``, which takes the cheaper mode; ``jacfwd``, ``grad``.
+    See also: ``jacobian``, which takes the cheaper mode; ``jacfwd``, ``grad``.
     """
     return _jacobian(
         fun, argnums, has_aux, holomorphic, allow_int, "jacrev", _all_reverse
@@ -233,8 +230,7 @@ def hessian(  # pyright: ignore[reportInconsistentOverload]
     >>> cv.hessian(lambda x: cnp.sum(x ** 3))(cnp.arange(2.0)).tolist()
     [[0.0, 0.0], [0.0, 6.0]]
 
-    See Also:
-      ``jvp``, ``grad``, ``jacobian``.
+    See also: ``jvp``, ``grad``, ``jacobian``.
     """
     gradient = _jacobian(
         fun, argnums, has_aux, holomorphic, False, "hessian", _all_reverse

@@ -46,8 +46,7 @@ def linear_transpose(
     >>> [float(ct) for ct in double(3.0)]
     [6.0]
 
-    See Also:
-      ``vjp``, ``linearize``.
+    See also: ``vjp``, ``linearize``.
     """
     who = who_of("linear_transpose", fun)
     leaves, in_tree = tree.flatten((primals, {}))

@@ -73,8 +73,7 @@ def vmap(
     >>> cv.vmap(lambda x, y: x * y, in_axes=(0, None))(cnp.arange(3), 2).tolist()
     [0, 2, 4]
 
-    See Also:
-      ``covector.lax.map`` in less memory, ``shard_map`` over devices.
+    See also: ``covector.lax.map`` in less memory, ``shard_map`` over devices.
     """
     who = who_of("vmap", fun)
     check_in_axes(who, in_axes)

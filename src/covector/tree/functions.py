@@ -57,8 +57,7 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     >>> flatten({"b": [1, None], "a": (2, 3)})
     ([2, 3, 1], PyTreeDef({'a': (*, *), 'b': [*, None]}))
 
-    See Also:
-      ``unflatten``, ``leaves``, ``structure``, ``flatten_with_path``.
+    See also: ``unflatten``, ``leaves``, ``structure``, ``flatten_with_path``.
     """
     try:
         return _flatten(tree, is_leaf)
@@ -83,8 +82,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     >>> unflatten(structure((0, [0])), ["left", "right"])
     ('left', ['right'])
 
-    See Also:
-      ``flatten``, ``structure``.
+    See also: ``flatten``, ``structure``.
     """
     if not isinstance(leaves, list | tuple):
         leaves = list(leaves)
@@ -110,8 +108,7 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> leaves([1, (2, {"k": 3}), None])
     [1, 2, 3]
 
-    See Also:
-      ``leaves_with_path``, which also tells where each leaf is.
+    See also: ``leaves_with_path``, which also tells where each leaf is.
     """
     return flatten(tree, is_leaf)[0]
 
@@ -129,8 +126,7 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     >>> structure([1, (2, None)])
     PyTreeDef([*, (*, None)])
 
-    See Also:
-      ``flatten``, ``covector.eval_shape`` for shapes and dtypes of a result.
+    See also: ``flatten``, ``covector.eval_shape`` for shapes and dtypes of a result.
     """
     return flatten(tree, is_leaf)[1]
 
@@ -170,8 +166,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
 
-    See Also:
-      ``map_with_path`` for functions that need to know the path of each leaf.
+    See also: ``map_with_path`` for functions that need to know the path of each leaf.
     """
     check_function("map", f)
     first, treedef = flatten(tree, is_leaf)
@@ -235,8 +230,7 @@ def reduce(
     >>> reduce(lambda total, leaf: total - leaf, [1, (2, 3)], 10)
     4
 
-    See Also:
-      ``reduce_associative``, ``leaves``.
+    See also: ``reduce_associative``, ``leaves``.
     """
     check_function("reduce", function)
     items = leaves(tree, is_leaf)

@@ -40,8 +40,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     >>> keystr(path, simple=True, separator="/")
     'layers/0/w'
 
-    See Also:
-      ``covector.tree.map_with_path``, ``covector.tree.flatten_with_path``.
+    See also: ``covector.tree.map_with_path``, ``covector.tree.flatten_with_path``.
     """
     return separator.join(_bare(key) if simple else str(key) for key in keys)
 

@@ -51,8 +51,7 @@ def register_pytree_node(
     >>> tree.map(lambda x: x + 1, Span(1, 5)).stop
     6
 
-    See Also:
-      ``register_dataclass``, ``register_pytree_node_class``.
+    See also: ``register_dataclass``, ``register_pytree_node_class``.
     """
     _register(
         "register_pytree_node",
@@ -132,8 +131,7 @@ def register_pytree_node_class(cls: Class) -> Class:
     >>> tree.structure(Scaled(3.0, "m"))
     PyTreeDef(CustomNode(Scaled[m], [*]))
 
-    See Also:
-      ``register_dataclass``, ``register_pytree_node``.
+    See also: ``register_dataclass``, ``register_pytree_node``.
     """
     _need_methods("register_pytree_node_class", cls, "tree_flatten", "tree_unflatten")
     _register(
@@ -254,8 +252,7 @@ def register_dataclass(
     >>> tree.map(lambda x: x + 1, State(1, "run"))
     State(step=2, name='run')
 
-    See Also:
-      ``register_pytree_node_class``, ``register_pytree_node``.
+    See also: ``register_pytree_node_class``, ``register_pytree_node``.
     """
     if (data_fields is None) != (meta_fields is None):
         raise TreeMismatch(

@@ -25,8 +25,7 @@ class Partial(functools.partial):
     >>> leaves(Partial(add, 5))
     [1, 5]
 
-    See Also:
-      ``covector.tree_util.register_dataclass`` for objects with more methods.
+    See also: ``covector.tree_util.register_dataclass`` for objects with more methods.
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> Partial:

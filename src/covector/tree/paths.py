@@ -32,8 +32,7 @@ def flatten_with_path(
     >>> flatten_with_path({"w": (3,)})[0]
     [((DictKey(key='w'), SequenceKey(idx=0)), 3)]
 
-    See Also:
-      ``map_with_path``, ``leaves_with_path``, ``flatten``.
+    See also: ``map_with_path``, ``leaves_with_path``, ``flatten``.
     """
     predicate = is_leaf
     if is_leaf is not None and not is_leaf_takes_path:
@@ -60,8 +59,7 @@ def leaves_with_path(
     >>> leaves_with_path([5, None])
     [((SequenceKey(idx=0),), 5)]
 
-    See Also:
-      ``flatten_with_path``, ``covector.tree_util.keystr``.
+    See also: ``flatten_with_path``, ``covector.tree_util.keystr``.
     """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
@@ -92,8 +90,7 @@ def map_with_path(
     >>> map_with_path(lambda path, x: f"{keystr(path)} = {x}", {"a": 1, "b": [2]})
     {'a': "['a'] = 1", 'b': ["['b'][0] = 2"]}
 
-    See Also:
-      ``map``, ``leaves_with_path``, ``covector.tree_util.keystr``.
+    See also: ``map``, ``leaves_with_path``, ``covector.tree_util.keystr``.
     """
     check_function("map_with_path", f)
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)

@@ -59,8 +59,8 @@ def profile(
     >>> len(measured.times), measured.wall_s > 0
     (3, True)
 
-    See Also:
-      ``covector.profiler`` records what a whole program does, for other viewers.
+    See also: ``covector.profiler`` records what a whole program does, for other
+    viewers.
     """
     if repeats is not None and repeats < 1:
         raise ArgumentError(f"profile takes repeats of 1 or more, but got {repeats}.")

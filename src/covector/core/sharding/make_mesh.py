@@ -144,8 +144,8 @@ def make_mesh(
     >>> make_mesh((1,), ("data",)).size
     1
 
-    See Also:
-      ``covector.sharding.Mesh``, ``covector.sharding.NamedSharding``, ``shard_map``.
+    See also: ``covector.sharding.Mesh``, ``covector.sharding.NamedSharding``,
+    ``shard_map``.
     """
     shape, names = sizes_and_names("make_mesh", axis_shapes, axis_names)
     if any(n < 1 for n in shape):

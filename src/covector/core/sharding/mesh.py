@@ -237,8 +237,7 @@ class Mesh(Axes):
     >>> dict(Mesh(cv.devices()[:1], "x").shape)
     {'x': 1}
 
-    See Also:
-      ``covector.make_mesh``, ``covector.set_mesh``.
+    See also: ``covector.make_mesh``, ``covector.set_mesh``.
     """
 
     __slots__ = ("axis_names", "axis_sizes", "axis_types", "devices", "flat_devices")

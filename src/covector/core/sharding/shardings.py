@@ -213,8 +213,7 @@ class SingleDeviceSharding(Sharding):
     >>> SingleDeviceSharding(cv.devices()[0]).shard_shape((2, 3))
     (2, 3)
 
-    See Also:
-      ``NamedSharding``, ``device_put``.
+    See also: ``NamedSharding``, ``device_put``.
     """
 
     __slots__ = ()
@@ -297,8 +296,7 @@ class NamedSharding(Sharding):
     >>> NamedSharding(cv.make_mesh((1,), ("x",)), PartitionSpec("x"))
     NamedSharding(Mesh('x': 1), P('x'))
 
-    See Also:
-      ``covector.P``, ``covector.make_mesh``, ``covector.device_put``.
+    See also: ``covector.P``, ``covector.make_mesh``, ``covector.device_put``.
     """
 
     __slots__ = ("mesh", "spec")

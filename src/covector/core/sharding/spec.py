@@ -71,8 +71,7 @@ class PartitionSpec:
     >>> P("x", None, ("y", "z"))
     P('x', None, ('y', 'z'))
 
-    See Also:
-      ``NamedSharding``, ``covector.shard_map``.
+    See also: ``NamedSharding``, ``covector.shard_map``.
     """
 
     __slots__ = ("partitions",)

@@ -53,8 +53,7 @@ def eigh(
     >>> print(w.round(5))
     [1. 3.]
 
-    See Also:
-      ``eigvalsh``, ``eig`` for other matrices, ``svd``.
+    See also: ``eigvalsh``, ``eig`` for other matrices, ``svd``.
     """
     x = _hermitian("eigh", a, UPLO, symmetrize_input)
     v, w = Eigh()(x)
@@ -79,8 +78,7 @@ def eigvalsh(
     >>> print(cnp.linalg.eigvalsh(cnp.array([[2.0, 1.0], [1.0, 2.0]])).round(5))
     [1. 3.]
 
-    See Also:
-      ``eigh``, ``eigvals``.
+    See also: ``eigh``, ``eigvals``.
     """
     x = _hermitian("eigvalsh", a, UPLO, symmetrize_input)
     return Eigh(vectors=False)(x)[0]
@@ -118,8 +116,7 @@ def eig(a: ArrayLike) -> EigResult:
     >>> print(w)
     [0.+1.j 0.-1.j]
 
-    See Also:
-      ``eigh``, ``eigvals``.
+    See also: ``eigh``, ``eigvals``.
     """
     x = square_matrices("eig", a)
     w, v = Eig()(x)
@@ -137,8 +134,7 @@ def eigvals(a: ArrayLike) -> Array:
     >>> print(cnp.linalg.eigvals(cnp.array([[0.0, -1.0], [1.0, 0.0]])))
     [0.+1.j 0.-1.j]
 
-    See Also:
-      ``eig``, ``eigvalsh`` for Hermitian matrices.
+    See also: ``eig``, ``eigvalsh`` for Hermitian matrices.
     """
     x = square_matrices("eigvals", a)
     (w,) = Eig(right=False)(x)

@@ -78,8 +78,8 @@ def cholesky(
     [[2. 0.]
      [1. 2.]]
 
-    See Also:
-      ``covector.scipy.linalg.cho_solve``, ``covector.scipy.linalg.solve_triangular``.
+    See also: ``covector.scipy.linalg.cho_solve``,
+    ``covector.scipy.linalg.solve_triangular``.
     """
     x = square_matrices("cholesky", a)
     if symmetrize_input:
@@ -119,8 +119,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     [[5.  2.2]
      [0.  0.4]]
 
-    See Also:
-      ``svd``, ``cholesky``, ``lstsq``.
+    See also: ``svd``, ``cholesky``, ``lstsq``.
     """
     x = matrices("qr", a)
     if mode == "raw":
@@ -165,8 +164,7 @@ def svd(
     >>> print(cnp.linalg.svd(cnp.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False))
     [3. 2.]
 
-    See Also:
-      ``svdvals``, ``eigh``, ``pinv``.
+    See also: ``svdvals``, ``eigh``, ``pinv``.
     """
     x = square_matrices("svd", a) if hermitian else matrices("svd", a)
     k = min(x.type.shape[-2:])

@@ -63,8 +63,7 @@ def norm(
     >>> print(cnp.linalg.norm(cnp.array([[1.0, -2.0], [3.0, 4.0]]), ord=1))
     6.0
 
-    See Also:
-      ``vector_norm``, ``matrix_norm``.
+    See also: ``vector_norm``, ``matrix_norm``.
     """
     a = inexact("norm", x)
     axes = canonical_axes("norm", axis, a.type.ndim)

@@ -94,8 +94,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     >>> print(cnp.linalg.solve(cnp.array([[2.0, 0.0], [0.0, 4.0]]), cnp.ones(2)))
     [0.5  0.25]
 
-    See Also:
-      ``lstsq``, ``covector.scipy.linalg.solve`` for symmetric matrices and others.
+    See also: ``lstsq``, ``covector.scipy.linalg.solve`` for symmetric matrices and
+    others.
     """
     x, y = two_operands("solve", a, b)
     square_matrices("solve", x)
@@ -145,8 +145,7 @@ def inv(a: ArrayLike) -> Array:
     [[0.5  0.  ]
      [0.   0.25]]
 
-    See Also:
-      ``solve``, ``pinv``.
+    See also: ``solve``, ``pinv``.
     """
     x = square_matrices("inv", a)
     out = by_factors.inverse(x)

@@ -185,9 +185,8 @@ def pure_callback(
     >>> float(cv.jit(f)(0.0))
     0.0
 
-    See Also:
-      ``covector.experimental.io_callback`` for functions with effects,
-      ``covector.debug.callback`` where nothing comes back.
+    See also: ``covector.experimental.io_callback`` for functions with effects,
+    ``covector.debug.callback`` where nothing comes back.
     """
     who = who_of("pure_callback", callback)
     check_vmap_method(who, vmap_method)
@@ -230,8 +229,8 @@ def io_callback(
     >>> seen
     [2.0]
 
-    See Also:
-      ``covector.pure_callback``, ``covector.debug.callback``, ``covector.debug.print``.
+    See also: ``covector.pure_callback``, ``covector.debug.callback``,
+    ``covector.debug.print``.
     """
     who = who_of("io_callback", callback)
     function, leaves = _host_function(

@@ -224,8 +224,8 @@ class custom_jvp(CustomFunction[P, R]):
     >>> float(cv.grad(log1pexp)(100.0))
     1.0
 
-    See Also:
-      ``custom_vjp``, ``covector.lax.custom_root``, ``covector.lax.stop_gradient``.
+    See also: ``custom_vjp``, ``covector.lax.custom_root``,
+    ``covector.lax.stop_gradient``.
     """
 
 
@@ -257,8 +257,7 @@ class custom_vjp(CustomFunction[P, R]):
     >>> float(cv.grad(lambda x: 5 * clipped(x))(2.0))
     1.0
 
-    See Also:
-      ``custom_jvp``, whose one rule serves both modes; ``custom_gradient``.
+    See also: ``custom_jvp``, whose one rule serves both modes; ``custom_gradient``.
     """
 
 

@@ -24,8 +24,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     >>> float(cv.grad(doubled_slope)(3.0))
     12.0
 
-    See Also:
-      ``custom_vjp``, ``vjp``.
+    See also: ``custom_vjp``, ``vjp``.
     """
     who = who_of("custom_gradient", fun)
 

@@ -34,8 +34,7 @@ class named_scope:
     >>> "encoder/sin" in f.lower(1.0).as_text(debug_info=True)
     True
 
-    See Also:
-      ``named_call``, ``covector.profile``.
+    See also: ``named_call``, ``covector.profile``.
     """
 
     def __init__(self, name: str) -> None:

@@ -42,8 +42,7 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTr
     >>> eval_shape(lambda x: cnp.stack([x, x]), cv.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
 
-    See Also:
-      ``make_jaxpr``, ``ShapeDtypeStruct``, ``typeof``.
+    See also: ``make_jaxpr``, ``ShapeDtypeStruct``, ``typeof``.
     """
     if isinstance(fun, PjitFunction):  # which knows its static arguments
         return fun.eval_shape(*args, **kwargs)
@@ -133,8 +132,7 @@ def make_jaxpr(
     >>> len(make_jaxpr(lambda x: cnp.sin(x) * 2)(1.0).eqns)
     2
 
-    See Also:
-      ``jit``, ``eval_shape``.
+    See also: ``jit``, ``eval_shape``.
     """
     traced = staged_function(fun, static_argnums, axis_env)
 
@@ -244,8 +242,7 @@ class ensure_compile_time_eval:
     >>> float(cv.jit(f)(0.0))
     499500.0
 
-    See Also:
-      ``jit`` with ``static_argnames``.
+    See also: ``jit`` with ``static_argnames``.
     """
 
     def __enter__(self) -> None:
@@ -285,7 +282,6 @@ def typeof(x: Any) -> Any:
     >>> print(typeof(cv.numpy.zeros((2, 3))))
     f32[2,3]
 
-    See Also:
-      ``eval_shape`` for the types of a result.
+    See also: ``eval_shape`` for the types of a result.
     """
     return x.type if isinstance(x, Array | Ref) else type_of(x)

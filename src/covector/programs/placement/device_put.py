@@ -80,9 +80,8 @@ def device_put(
     >>> device_put({"w": 1.0}, cv.devices()[0])["w"].committed
     True
 
-    See Also:
-      ``device_get``, ``covector.sharding.NamedSharding``,
-      ``covector.lax.with_sharding_constraint`` for values inside a program.
+    See also: ``device_get``, ``covector.sharding.NamedSharding``,
+    ``covector.lax.with_sharding_constraint`` for values inside a program.
     """
     if donate and may_alias:
         raise ArgumentError(

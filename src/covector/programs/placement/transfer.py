@@ -36,8 +36,7 @@ def device_get(x: PyTree) -> PyTree:
     >>> device_get([cv.numpy.arange(2)])[0].tolist()
     [0, 1]
 
-    See Also:
-      ``device_put``, ``block_until_ready``.
+    See also: ``device_put``, ``block_until_ready``.
     """
 
     def on_host(leaf: Any) -> Any:
@@ -61,8 +60,7 @@ def block_until_ready(x: Tree) -> Tree:
     >>> float(block_until_ready(cv.jit(lambda x: x + 1)(1.0)))
     2.0
 
-    See Also:
-      ``covector.effects_barrier`` for callbacks and prints.
+    See also: ``covector.effects_barrier`` for callbacks and prints.
     """
     pending = []
     for leaf in tree.leaves(x):
@@ -88,8 +86,7 @@ def default_backend() -> str:
     >>> default_backend() in ("cpu", "gpu")
     True
 
-    See Also:
-      ``devices``, ``covector.default_device``.
+    See also: ``devices``, ``covector.default_device``.
     """
     return client.default_platform()
 

@@ -198,8 +198,7 @@ def checkpoint(
     >>> float(cv.grad(cv.checkpoint(lambda x: cnp.sin(cnp.sin(x))))(0.0))
     1.0
 
-    See Also:
-      ``covector.checkpoint_policies``, ``covector.lax.scan``.
+    See also: ``covector.checkpoint_policies``, ``covector.lax.scan``.
     """
     if fun is None:
         return functools.partial(

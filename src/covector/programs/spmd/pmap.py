@@ -101,8 +101,7 @@ def pmap(
     >>> share(cv.numpy.array([4.0])).tolist()
     [1.0]
 
-    See Also:
-      ``shard_map``, ``vmap``, ``jit``.
+    See also: ``shard_map``, ``vmap``, ``jit``.
     """
     who = who_of("pmap", fun)
     if global_arg_shapes is not None:

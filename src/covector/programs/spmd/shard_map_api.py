@@ -102,8 +102,8 @@ def shard_map(
     >>> float(total(cv.numpy.arange(4.0)))
     6.0
 
-    See Also:
-      ``make_mesh``, ``covector.lax.psum``, ``jit``, which divides work by itself.
+    See also: ``make_mesh``, ``covector.lax.psum``, ``jit``, which divides work by
+    itself.
     """
     checked = check_vma if check_rep is None else check_rep
     if f is None:

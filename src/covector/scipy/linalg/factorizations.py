@@ -94,8 +94,7 @@ def cho_factor(
     [[2. 1.]
      [0. 2.]] False
 
-    See Also:
-      ``cho_solve``, ``cholesky``.
+    See also: ``cho_solve``, ``cholesky``.
     """
     return cholesky(a, lower, overwrite_a, check_finite), lower
 

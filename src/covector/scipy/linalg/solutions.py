@@ -128,8 +128,7 @@ def solve(
     >>> print(solve(a, cnp.array([2.0, 1.0]), assume_a="pos").round(4))
     [0.5 0. ]
 
-    See Also:
-      ``solve_triangular``, ``cho_solve``, ``covector.numpy.linalg.solve``.
+    See also: ``solve_triangular``, ``cho_solve``, ``covector.numpy.linalg.solve``.
     """
     del overwrite_a, overwrite_b, debug, check_finite
     assumed = _ASSUMPTIONS.get(assume_a)
@@ -193,8 +192,7 @@ def solve_triangular(
     >>> print(solve_triangular(a, cnp.array([2.0, 5.0]), lower=True))
     [1. 1.]
 
-    See Also:
-      ``cho_solve``, ``solve``.
+    See also: ``cho_solve``, ``solve``.
     """
     del overwrite_b, debug, check_finite
     op = _transpose("solve_triangular", trans)
@@ -239,8 +237,7 @@ def cho_solve(
     >>> print(cho_solve((lower, True), cnp.array([2.0, 1.0])))
     [0.5 0. ]
 
-    See Also:
-      ``cho_factor``, ``solve_triangular``.
+    See also: ``cho_factor``, ``solve_triangular``.
     """
     del overwrite_b, check_finite
     factor, lower = c_and_lower

@@ -299,8 +299,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     [[1 2 0]
      [0 0 3]]
 
-    See Also:
-      ``toeplitz``, ``covector.numpy.block``.
+    See also: ``toeplitz``, ``covector.numpy.block``.
     """
     blocks = [as_array(x, "block_diag") for x in arrs]
     for x in blocks:

@@ -17,8 +17,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     >>> xlogy(0.0, 0.0).tolist()
     0.0
 
-    See Also:
-      ``xlog1py``, ``entr``, ``rel_entr``.
+    See also: ``xlog1py``, ``entr``, ``rel_entr``.
     """
     return entropies.xlogy(*promote_inexact("xlogy", x, y))
 

@@ -29,8 +29,7 @@ def erf(x: ArrayLike) -> Array:
     >>> erf(0.0).tolist()
     0.0
 
-    See Also:
-      ``erfc``, ``erfinv``, ``ndtr``.
+    See also: ``erfc``, ``erfinv``, ``ndtr``.
     """
     return lax.erf(inexact("erf", x))
 
@@ -42,8 +41,7 @@ def erfc(x: ArrayLike) -> Array:
     >>> erfc(0.0).tolist()
     1.0
 
-    See Also:
-      ``erf``, ``ndtr``.
+    See also: ``erf``, ``ndtr``.
     """
     return lax.erfc(inexact("erfc", x))
 
@@ -77,8 +75,7 @@ def ndtr(x: ArrayLike) -> Array:
     >>> ndtr(0.0).tolist()
     0.5
 
-    See Also:
-      ``log_ndtr`` where this rounds to 0, ``ndtri``, the inverse.
+    See also: ``log_ndtr`` where this rounds to 0, ``ndtri``, the inverse.
     """
     return error_functions.ndtr(inexact("ndtr", x))
 

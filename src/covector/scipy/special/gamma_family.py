@@ -36,8 +36,7 @@ def gamma(x: ArrayLike) -> Array:
     >>> gamma(5.0).tolist()
     24.0
 
-    See Also:
-      ``gammaln``, ``digamma``, ``factorial``.
+    See also: ``gammaln``, ``digamma``, ``factorial``.
     """
     x = inexact("gamma", x)
     return (complex_gamma.gamma if _is_complex(x) else special.gamma)(x)
@@ -73,8 +72,7 @@ def gammaln(x: ArrayLike) -> Array:
     >>> gammaln(1.0).tolist()
     0.0
 
-    See Also:
-      ``gammasgn`` for the sign, ``loggamma`` for complex numbers, ``betaln``.
+    See also: ``gammasgn`` for the sign, ``loggamma`` for complex numbers, ``betaln``.
     """
     return lax.lgamma(inexact("gammaln", x))
 
@@ -103,8 +101,7 @@ def digamma(x: ArrayLike) -> Array:
     >>> round(float(digamma(1.0)), 4)
     -0.5772
 
-    See Also:
-      ``gammaln``, ``polygamma`` for higher derivatives.
+    See also: ``gammaln``, ``polygamma`` for higher derivatives.
     """
     return lax.digamma(inexact("digamma", x))
 

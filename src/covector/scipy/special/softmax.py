@@ -21,8 +21,7 @@ def softmax(x: ArrayLike, /, *, axis: Any = None) -> Array:
     >>> softmax(cnp.zeros(2)).tolist()
     [0.5, 0.5]
 
-    See Also:
-      ``covector.nn.softmax``, over the last axis by default.
+    See also: ``covector.nn.softmax``, over the last axis by default.
     """
     return nn.softmax(x, axis)
 

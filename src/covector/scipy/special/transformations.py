@@ -24,8 +24,7 @@ def expit(x: ArrayLike) -> Array:
     >>> expit(0.0).tolist()
     0.5
 
-    See Also:
-      ``covector.nn.sigmoid``, which is the same; ``covector.nn.log_sigmoid``.
+    See also: ``covector.nn.sigmoid``, which is the same; ``covector.nn.log_sigmoid``.
     """
     return lax.logistic(inexact("expit", x))
 
@@ -39,8 +38,7 @@ def logit(x: ArrayLike) -> Array:
     >>> logit(0.5).tolist()
     0.0
 
-    See Also:
-      ``expit``, the inverse.
+    See also: ``expit``, the inverse.
     """
     return logarithm_of_odds(inexact("logit", x))
 
