@@ -450,3 +450,12 @@ def test_what_is_drawn_is_where_the_caller_wants_it():
         name = {"out_sharding": sharding}
         assert draw(KEY, shape=(4,), **name).sharding == sharding
     assert random.permutation(KEY, 4, out_sharding=sharding).sharding == sharding
+
+
+def test_bounds_that_are_crossed_give_nan_and_no_number():
+    lows = cnp.array([0.0, 2.0])
+    drawn = cv.vmap(lambda low: random.truncated_normal(KEY, low, 1.0))(lows)
+    assert cnp.isnan(drawn).tolist() == [False, True]
+    narrow = random.truncated_normal(KEY, 2.0, 1.0, dtype="bfloat16")
+    assert narrow.dtype == cnp.bfloat16
+    assert cnp.isnan(narrow)

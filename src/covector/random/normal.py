@@ -125,7 +125,8 @@ def truncated_normal(
 
     Args:
       key: one random key.
-      lower, upper: bounds that broadcast to ``shape``; ``lower`` is the smaller one.
+      lower, upper: bounds that broadcast to ``shape``; ``lower`` is the smaller
+        one; where it is not, the result is NaN.
       shape: the shape of the result; by default the one that the bounds broadcast to.
       dtype: a floating-point dtype, by default the default one.
 
@@ -156,7 +157,8 @@ def draw_truncated_normal(
     # Rounding may have reached the bounds themselves.
     least = nextafter(stop_gradient(lower), scalar(np.inf, dtype))
     most = nextafter(stop_gradient(upper), scalar(-np.inf, dtype))
-    return cnp.clip(x, least, most)
+    crossed = lower > upper
+    return cnp.where(crossed, cnp.nan, cnp.clip(x, least, most))
 
 
 def lognormal(
