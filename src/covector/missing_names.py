@@ -1,4 +1,4 @@
-"""Names that a public module does not have, and what to use.
+"""Names that a public module or function does not have, and what to use.
 
 Users ask for them because another library has them, an older version of the field's,
 or another package here; or they misspell one. This module is imported when the first
@@ -6,6 +6,8 @@ name is missing.
 """
 
 import functools
+import inspect
+import re
 import sys
 from difflib import get_close_matches
 
@@ -189,4 +191,29 @@ def way_out(module: str, name: str) -> str:
         return f". Did you mean {near[0]!r}?"
     if module == "covector.numpy" and hasattr(np, name):
         return f": use numpy.{name}, outside of functions that are transformed"
+    return ""
+
+
+_UNKNOWN_KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def keyword_way_out(message: str) -> str:
+    """What Python's message of an unknown keyword leaves out; or nothing.
+
+    It names a function and no module, so it may be about one of the user's.
+
+    >>> keyword_way_out("grad() got an unexpected keyword argument 'reduce_fn'")
+    'covector.grad has reduce='
+    """
+    found = _UNKNOWN_KEYWORD.match(message)
+    if found is None:
+        return ""
+    for package in ("covector", *_PACKAGES):
+        function = getattr(sys.modules.get(package), found[1], None)
+        if not callable(function):
+            continue
+        known = inspect.signature(function).parameters
+        near = get_close_matches(found[2], known, 1)
+        if near and found[2] not in known:
+            return f"{package}.{found[1]} has {near[0]}="
     return ""

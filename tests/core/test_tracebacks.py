@@ -345,3 +345,9 @@ def test_ipython_shows_the_lines_of_the_user(early, tmp_path):
     assert done.stdout.count('covector.config.update("traceback", "full") shows') == 2
     assert "----> 3     return cnp.tanh(x @ w)" in done.stdout
     assert done.stdout.splitlines()[-1] == "7 frames for the debugger"
+
+
+def test_a_keyword_that_is_unknown_gets_the_one_that_is_meant():
+    text = text_of(caught(lambda: cv.grad(layer, reduce_fn=cnp.sum)))
+    assert text.splitlines()[-1] == "(covector.grad has reduce=)"
+    assert "has" not in text_of(caught(lambda: layer(1, 2, z=3))).splitlines()[-1]

@@ -97,8 +97,18 @@ def _in_lines() -> Generator[None]:
         in_lines.reset(before)
 
 
-def _hint(hidden: int, way: str) -> str:
-    return f"({how_many(hidden, 'frame')} inside covector hidden; {way})"
+def _hints(error: object, kind: Any, hidden: int, way: str) -> list[str]:
+    """What is printed below an error: a keyword that was meant, the hidden frames."""
+    hints = []
+    if kind is TypeError and not _everything():
+        # An error is rare, and what it takes to help with it may not be imported yet.
+        from covector.missing_names import keyword_way_out  # noqa: PLC0415
+
+        meant = keyword_way_out(str(error))
+        hints += [f"({meant})"] if meant else []
+    if hidden:
+        hints.append(f"({how_many(hidden, 'frame')} inside covector hidden; {way})")
+    return hints
 
 
 # -- exceptions, for printers that read them themselves --------------------------------
@@ -114,9 +124,9 @@ def as_shown(error: BaseException | None, way: str = _BY_OPTION) -> Generator[No
     attributes = [(e, dict(_attributes(e))) for e in chain]
     try:
         hidden = sum([_show(e) for e in chain])
-        if error is not None and hidden:
-            notes = [*getattr(error, "__notes__", ()), _hint(hidden, way)]
-            _set(error, "__notes__", notes)
+        hints = _hints(error, type(error), hidden, way)
+        if error is not None and hints:
+            _set(error, "__notes__", [*getattr(error, "__notes__", ()), *hints])
         with _in_lines():
             yield
     finally:
@@ -195,7 +205,7 @@ def _filtered(initialize: Callable[..., None]) -> Callable[..., None]:
                 shown = cut(exc_traceback)
         with _in_lines():
             initialize(self, exc_type, exc_value, shown.traceback, **kwargs)
-        self.covector_cut = shown
+        self.covector_cut, self.covector_kind = shown, exc_type
         # Those that led to it are made in there; the first one is complete at the end.
         if kwargs.get("_seen") is None:
             with contextlib.suppress(Exception):
@@ -215,10 +225,10 @@ def _finish(first: Any) -> None:
         waiting += [] if before is None else [before]
         waiting += getattr(shown, "exceptions", None) or ()
         hidden += shown.covector_cut.hidden
-    if hidden:
-        notes = getattr(first, "__notes__", None) or ()
-        first.__notes__ = [*notes, _hint(hidden, _BY_VARIABLE)]
-        first.covector_hidden = hidden
+    hints = _hints(first, first.covector_kind, hidden, _BY_VARIABLE)
+    if hints:
+        first.__notes__ = [*(getattr(first, "__notes__", None) or ()), *hints]
+    first.covector_hints = hints
 
 
 def _outside_formatted(shown: Any) -> Any:
@@ -248,7 +258,7 @@ def _print_filtered(
     """Print an exception where something of it is not to be shown."""
     with contextlib.suppress(Exception):
         shown = _Formatted(kind, error, whole, compact=True)  # type: ignore[arg-type]
-        if sys.stderr is not None and getattr(shown, "covector_hidden", 0):
+        if sys.stderr is not None and getattr(shown, "covector_hints", ()):
             sys.stderr.write(head + "".join(shown.format()))
             sys.stderr.flush()
             return True
