@@ -99,7 +99,7 @@ def _in_lines() -> Generator[None]:
 
 def _hints(error: object, kind: Any, hidden: int, way: str) -> list[str]:
     """What is printed below an error: a keyword that was meant, the hidden frames."""
-    hints = []
+    hints: list[str] = []
     if kind is TypeError and not _everything():
         # An error is rare, and what it takes to help with it may not be imported yet.
         from covector.missing_names import keyword_way_out  # noqa: PLC0415
