@@ -178,11 +178,13 @@ def test_a_type_divides_no_axis_of_the_mesh_in_force():
 
 
 class Symbolic(int):
-    """As a symbolic size is: an int of a class of its own."""
+    """As a symbolic size is: an int of a class of its own. Its value is one that no
+    other shape has: of equal types there is one.
+    """
 
 
 def test_a_size_of_a_class_of_its_own_stays_one_in_shapes():
-    n = Symbolic(7)
+    n = Symbolic(7919)
     assert types.as_size(n) is n
     assert type(types.as_size(np.int64(3))) is type(types.as_size(True)) is int
     with pytest.raises(TypeError):
@@ -193,10 +195,10 @@ def test_a_size_of_a_class_of_its_own_stays_one_in_shapes():
 
 
 def test_shapes_with_sizes_of_a_class_of_their_own_broadcast():
-    n = Symbolic(7)
+    n = Symbolic(7919)
     assert types.broadcast_shapes((2, 1), (3,)) == (2, 3)
     found = types.broadcast_shapes((1, 2), (n, 1), ())
     assert found[0] is n
-    assert found == (7, 2)
+    assert found == (7919, 2)
     with pytest.raises(ValueError, match="do not broadcast"):
         types.broadcast_shapes((n,), (2,))

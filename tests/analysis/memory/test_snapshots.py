@@ -1,5 +1,6 @@
 """``memory.snapshot`` and ``memory.statistics``."""
 
+import gc
 import json
 
 import pytest
@@ -8,6 +9,12 @@ import covector as cv
 import covector.numpy as cnp
 from covector import memory
 from covector.errors import ArgumentError
+
+
+@pytest.fixture(autouse=True)
+def no_garbage():
+    """What other tests have left may not go in the midst of one."""
+    gc.collect()
 
 
 def test_what_grew_is_told_with_number_bytes_and_line():
