@@ -96,7 +96,9 @@ def tensor_type(type: ArrayType) -> ir.Type:
 
     Raises OutOfMemory for one that no memory holds: XLA would end the process.
     """
-    if type.size * type.storage.itemsize > _MOST_BYTES:
+    # A symbolic size, of a class of its own, stands for many.
+    known = type.size.__class__ is int
+    if known and type.size * type.storage.itemsize > _MOST_BYTES:
         words = f"{type} has more bytes than 63 bits can count"
         raise memory.out_of_memory(MemoryError(words))
     dims = "".join([f"{n:d}x" for n in type.shape])

@@ -239,13 +239,13 @@ class DynamicUpdateSlice(Primitive):
         half of a large operand; else None.
         """
         x, update = types[:2]
+        # Symbolic sizes, of a class of their own, stand for many.
+        if not all([n.__class__ is int for n in (*x.shape, *update.shape)]):
+            return None
         known = all([type(start) is ConcreteArray for start in starts])
-        few = x.size < _MANY or 2 * update.size < x.size
-        if (
-            few
-            or not known
-            or not (dtypes.is_numeric(x.dtype) or dtypes.is_bool(x.dtype))
-        ):
+        small = x.size < _MANY or 2 * update.size < x.size
+        ordinary = dtypes.is_numeric(x.dtype) or dtypes.is_bool(x.dtype)
+        if small or not known or not ordinary:
             return None
         sizes = self.sizes(update.shape)
         key = window_key(x.shape, sizes, (), [start.host() for start in starts])
