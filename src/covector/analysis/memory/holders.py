@@ -6,9 +6,9 @@
     w, closure of step (train.py:31)       what a function closes over
     captured by jit(step)                  a constant of a compiled program
 
-The collector tells who refers to an object. The search goes up level by level, for all
-arrays at once, since to ask for many takes as long as for one, and ends at what has a
-name. Nothing that it finds is kept.
+The search goes up level by level, for all arrays at once, since each level takes a look
+at all objects of the process, and ends at what has a name. Nothing that it finds is
+kept.
 """
 
 import functools
@@ -34,6 +34,9 @@ from covector.programs.jit.program import Program
 
 #: levels of objects above an array, objects in all, and names of one array
 _LEVELS, _MOST, _NAMES = 12, 50_000, 4
+#: objects up to which the collector finds what refers to them faster than we do: it
+#: compares each reference with all of them
+_FEW = 64
 _Cache = type(functools.lru_cache(lambda: None))
 #: what refers to things and holds nothing in the user's sense
 _IGNORED = (
@@ -75,6 +78,8 @@ class _Graph:
         #: the identities of what refers to an object, by its identity
         self.above: dict[int, list[int]] = {}
         self.objects: dict[int, Any] = {id(x): x for x in arrays}
+        #: of lists and dicts, by their identities: where each object comes first
+        self.first: dict[int, dict[int, Any]] = {}
         level = list(arrays)
         for _ in range(_LEVELS):
             if not level or len(self.objects) > _MOST:
@@ -87,7 +92,7 @@ class _Graph:
         here = {id(x) for x in level}
         ours.add(id(sys._getframe()))  # pyright: ignore[reportPrivateUsage]
         upper = []
-        for holder in gc.get_referrers(*level):
+        for holder in _referrers(level, here):
             key = id(holder)
             if key in ours or _is(holder, _IGNORED):
                 continue
@@ -127,6 +132,19 @@ class _Graph:
                     unnamed += _of_users(*step)
         return [*found][:_NAMES] or unnamed[:1]
 
+    def _places(self, holder: Any, x: Any) -> list[Any]:
+        """The first index or key of an object in a list or a dict; none if it is gone.
+
+        It is looked up: one list may hold all of the arrays.
+        """
+        first = self.first.get(id(holder))
+        if first is None:
+            first = self.first[id(holder)] = {}
+            pairs = dict.items(holder) if _is(holder, dict) else enumerate(holder)
+            for place, y in list(pairs):
+                first.setdefault(id(y), place)
+        return [first[id(x)]] if id(x) in first else []
+
     def _locals(self, x: Any) -> list[tuple[str, str]]:
         return self.locals.get(id(x), [])
 
@@ -142,7 +160,7 @@ class _Graph:
             yield from _by_named(holder, x, rest)
         elif _is(holder, (list, tuple, deque)):
             names = getattr(type(holder), "_fields", None)
-            for i in [i for i, y in enumerate(holder) if y is x][:1]:
+            for i in self._places(holder, x):
                 yield holder, (f".{names[i]}" if names else f"[{i}]") + rest
         elif _is(holder, (set, frozenset)):
             yield holder, "{…}" + rest
@@ -153,8 +171,7 @@ class _Graph:
             yield holder, rest if name is None else f".{name}{rest}"
 
     def _up_from_dict(self, space: dict, x: Any, rest: str) -> Iterator[_Step]:
-        keys = [k for k, y in list(dict.items(space)) if y is x][:1]
-        for key in keys:
+        for key in self._places(space, x):
             owners = [o for o in self.holders(space) if _owns(o, space)]
             if _is_globals(space):
                 yield f"{_module(space)}: {key}{rest}"
@@ -165,6 +182,14 @@ class _Graph:
                     yield from _by_named(owner, x, rest, str(key))
                 else:
                     yield owner, f".{key}{rest}"
+
+
+def _referrers(level: list[Any], here: set[int]) -> list[Any]:
+    """All objects that refer to one of these, of which ``here`` has the identities."""
+    if len(level) <= _FEW:
+        return gc.get_referrers(*level)
+    referents = gc.get_referents
+    return [x for x in gc.get_objects() if not here.isdisjoint(map(id, referents(x)))]
 
 
 def _is(x: Any, kinds: Any) -> bool:
