@@ -7,9 +7,7 @@ The quotient is the central one of fourth order,
 with an error of h⁴ from the formula and of ε/h from rounding, which are alike at
 h ≈ ε^⅕. It is worked out for several steps, each half of the one before. How far two in
 succession are apart says how far they can be trusted, and what the values of f are
-rounded by says how far at most; of each element the best is kept. At a kink (of a relu)
-that lies within a step, the error falls with the step and no quicker: two that agree by
-chance are trusted no further than those before them allow.
+rounded by says how far at most; of each element the best is kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,11 +70,7 @@ def _best(found: Sequence[Quotient | None]) -> Quotient | None:
         return None
     values, rounding = (np.stack(part) for part in zip(*tried, strict=True))
     with np.errstate(all="ignore"):
-        apart = np.abs(np.diff(values, axis=0))
-        for k in range(1, len(apart)):
-            coarse = np.where(np.isfinite(apart[k - 1]), apart[k - 1] / 2, 0.0)
-            apart[k] = np.maximum(apart[k], coarse)
-        errors = np.maximum(apart, rounding[1:])
+        errors = np.maximum(np.abs(np.diff(values, axis=0)), rounding[1:])
     errors = np.where(np.isfinite(errors), errors, np.inf)
     best = np.argmin(errors, axis=0)[None]
     return Quotient(
