@@ -3,13 +3,15 @@
 When the interpreter ends, a daemon thread that comes back from C++ is ended by Python
 in the middle of C++, which aborts the process. So daemon threads that compute are ended
 before: a SystemExit is raised in them, with which threads end in silence, and they are
-waited for.
+waited for. A thread that is still on its way, for it frees its arrays or waits for a busy
+machine, stops in the middle of C++ instead of aborting.
 
 When the process is forked, the threads of the compiler are not in the child. Programs
 that were compiled before run there; compiling would hang, and is an error instead.
 """
 
 import atexit
+import contextlib
 import ctypes
 import functools
 import os
@@ -64,8 +66,9 @@ def check_compiler() -> None:
 
 def end_threads() -> None:
     """End the daemon threads that use covector, before the interpreter does."""
-    if not _Process.used:
+    if not _Process.used or not _using():
         return
+    _stop_where_others_abort()
     end = time.monotonic() + _PATIENCE
     pauses = outside = 0
     told: set[int] = set()
@@ -85,6 +88,20 @@ def end_threads() -> None:
             return
         pauses += 1
         time.sleep(_PAUSE)
+
+
+def _stop_where_others_abort() -> None:
+    """Let a thread that C++ would abort the process for wait for the end instead.
+
+    Python ends a thread by unwinding its stack (``pthread_exit``); where that meets C++
+    that must not throw, ``std::terminate`` is called in the thread.
+    """
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        set_terminate = ctypes.CDLL("libstdc++.so.6")["_ZSt13set_terminatePFvvE"]
+        set_terminate.restype = ctypes.c_void_p
+        set_terminate(ctypes.CDLL(None)["pause"])
 
 
 def _raise_in(thread: int) -> None:
