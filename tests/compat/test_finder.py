@@ -42,3 +42,12 @@ def test_a_module_of_covector_without_a_counterpart_is_not_shown():
     assert "environment" not in dir(finder.make("jax"))
     with pytest.raises(AttributeError, match=r"covector has no jax\.environment"):
         _ = finder.make("jax").environment
+
+
+def test_a_fault_of_a_module_is_not_a_missing_name(monkeypatch):
+    def fault(source):
+        raise KeyError(source)
+
+    monkeypatch.setattr(finder, "_entry", fault)
+    with pytest.raises(KeyError, match="checkpoint"):
+        _ = finder.make("jax").checkpoint

@@ -48,7 +48,7 @@ def test_map_and_zip_refuse_arguments_of_several_lengths():
 
 def test_an_axis_is_counted_from_the_first():
     assert internals.canonicalize_axis(-1, 3) == 2
-    with pytest.raises(AxisError, match="no axis 3 of 3"):
+    with pytest.raises(AxisError, match="axis 3 is out of bounds"):
         internals.canonicalize_axis(3, 3)
 
 

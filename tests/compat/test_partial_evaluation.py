@@ -4,16 +4,17 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
+from covector.compat.jaxprs import eval_jaxpr
 from covector.compat.linear_util import wrap_init
 from covector.compat.partial_evaluation import (
     PartialVal,
-    close_jaxpr,
     convert_constvars_jaxpr,
     dce_jaxpr,
     trace_to_jaxpr_dynamic,
     trace_to_jaxpr_nounits,
 )
-from covector.compat.programs import eval_jaxpr, make_jaxpr
+from covector.compat.programs import make_jaxpr
+from covector.compat.restaging import as_closed
 
 SCALAR = cnp.float32(0).type
 
@@ -85,7 +86,7 @@ def test_a_function_of_leaves_is_traced_for_types():
     assert consts[0] is large
     opened = convert_constvars_jaxpr(jaxpr)
     assert opened.constvars == [] and len(opened.invars) == 2
-    assert close_jaxpr(opened).consts == []
+    assert as_closed(opened).consts == []
 
 
 def test_equations_of_unused_results_go_and_effects_stay():

@@ -7,12 +7,15 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.compat import operations
+from covector.compat import finder, operations
 from covector.compat.avals import mapped_aval, unmapped_aval
-from covector.compat.interpreters import ad, batching, mlir
 from covector.compat.primitives import Bound, Primitive
 from covector.errors import MissingRule, TypeMismatch
 from covector.operations.identities import StopGradient
+
+ad = finder.make("jax.interpreters.ad")
+batching = finder.make("jax.interpreters.batching")
+mlir = finder.make("jax.interpreters.mlir")
 
 
 def scaled():

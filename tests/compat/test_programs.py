@@ -9,22 +9,22 @@ import covector as cv
 import covector.numpy as cnp
 from covector import lax
 from covector.compat import operations as p
-from covector.compat.jaxprs import SourceInfo
-from covector.compat.linear_util import wrap_init
-from covector.compat.primitives import Primitive
-from covector.compat.programs import (
+from covector.compat.jaxprs import (
     ClosedJaxpr,
     DropVar,
     Jaxpr,
     Literal,
+    SourceInfo,
     Var,
     eval_jaxpr,
     jaxpr_as_fun,
     jaxprs_in_params,
-    make_jaxpr,
     new_jaxpr_eqn,
     subjaxprs,
 )
+from covector.compat.linear_util import wrap_init
+from covector.compat.primitives import Primitive
+from covector.compat.programs import make_jaxpr
 from covector.errors import ArgumentError, MalformedProgram
 from covector.test_util import check_grads
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector import tree
-from covector.compat.internals import safe_map, safe_zip
 from covector.compat.jaxprs import DebugInfo
 from covector.compat.linear_util import (
     Store,
@@ -14,24 +13,8 @@ from covector.compat.linear_util import (
     transformation2,
     transformation_with_aux2,
 )
-from covector.core.convert import type_of
 from covector.core.flat import argument_names, argument_numbers, function_line, who_of
 from covector.errors import ArgumentError
-
-__all__ = [
-    "argnums_partial",
-    "check_callable",
-    "debug_info",
-    "flatten_axes",
-    "flatten_fun",
-    "flatten_fun_nokwargs",
-    "infer_argnums_and_argnames",
-    "safe_map",
-    "safe_zip",
-    "shaped_abstractify",
-]
-
-shaped_abstractify = type_of
 
 
 def debug_info(
@@ -121,7 +104,7 @@ def infer_argnums_and_argnames(
 
 
 def check_callable(fun: Any) -> None:
-    """Raise where ``fun`` is no function that could be transformed."""
+    """Raise where ``fun`` is not a function that could be transformed."""
     who_of("a transformation", fun)
 
 

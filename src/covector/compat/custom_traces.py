@@ -25,8 +25,8 @@ from covector.compat.operation_primitives import (
     primitive_of,
 )
 from covector.compat.operations.programs import RuleFunction
+from covector.compat.programs import params_of
 from covector.compat.traces import set_current_trace
-from covector.compat.views import params_of
 from covector.core import trace as core
 from covector.core.convert import as_array
 from covector.errors import MissingRule

@@ -34,6 +34,10 @@ _ANY = DistributionFinder.Context()
 DOOR = Path(__file__).parent / "door"
 
 
+class NotThere(LookupError):
+    """A module of the table does not have a name."""
+
+
 class Finder(DistributionFinder, Loader):
     """Finds and makes the modules of the table, and the metadata of ``jax``."""
 
@@ -79,7 +83,7 @@ def _attribute(module: ModuleType, path: str, name: str) -> Any:
         return importlib.import_module(f"{path}.{name}")
     try:
         found = find(path, name)
-    except LookupError:
+    except NotThere:
         raise missing.attribute(module, name, path) from None
     setattr(module, name, found)
     return found
@@ -89,7 +93,7 @@ def find(path: str, name: str) -> Any:
     """What a module of the table has under a name that is none of a module.
 
     Raises:
-      LookupError: nothing.
+      NotThere: nothing.
     """
     row = MODULES[path]
     if name in row.names:
@@ -113,14 +117,14 @@ def _is_module(source: str, name: str) -> bool:
 
 
 def _shown(row: Module, name: str) -> Any:
-    """What the modules that a row shows have under a name; a LookupError for nothing.
+    """What the modules that a row shows have under a name; NotThere for nothing.
 
     A module of covector is no answer: the modules of the field have rows.
     """
     for source in row.shows:
         if name in _public(source) and not _is_module(source, name):
             return getattr(importlib.import_module(source), name)
-    raise LookupError(name)
+    raise NotThere(name)
 
 
 def _names(module: ModuleType, path: str) -> list[str]:

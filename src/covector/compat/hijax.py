@@ -71,18 +71,16 @@ class HiPrimitive:
         return self.name
 
 
-class aval_method:
+class aval_method(NamedTuple):
     """A method that traced values of a type have."""
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun = fun
+    fun: Callable[..., Any]
 
 
-class aval_property:
+class aval_property(NamedTuple):
     """A property that traced values of a type have."""
 
-    def __init__(self, fget: Callable[..., Any]) -> None:
-        self.fget = fget
+    fget: Callable[..., Any]
 
 
 #: functions that give the type of a value, by the class of the value

@@ -1,7 +1,6 @@
 """Small things of private modules that packages use, and covector has not."""
 
 import itertools
-import operator
 from abc import ABCMeta
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -14,7 +13,10 @@ from covector import numpy as cnp
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
 from covector.core.dtypes import KeyType
-from covector.errors import ArgumentError, AxisError, ConcretizationTypeError
+from covector.core.source import wraps
+from covector.errors import ArgumentError, ConcretizationTypeError
+from covector.numpy import promote
+from covector.numpy.axes import canonical_axis
 from covector.random import define_generator
 
 #: for annotations: what operations take, and what a function returns
@@ -100,20 +102,25 @@ def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
     return list(zip(*lists, strict=True))
 
 
-def canonicalize_axis(axis: Any, num_dims: int) -> int:
-    """An axis, counted from the first one."""
-    index = operator.index(axis)
-    if not -num_dims <= index < num_dims:
-        raise AxisError(f"there is no axis {axis} of {num_dims}.")
-    return index % num_dims
+canonicalize_axis = partial(canonical_axis, "canonicalize_axis")
+promote_dtypes_inexact = partial(
+    promote.promote_dtypes_inexact, "promote_dtypes_inexact"
+)
 
 
-def promote_dtypes_inexact(*args: Any) -> list[Any]:
-    """Arrays of the one floating-point dtype that the arguments are promoted to."""
-    dtype = cnp.result_type(*args)
-    if not dtypes.issubdtype(dtype, np.inexact):
-        dtype = cnp.result_type(dtype, float)
-    return [cnp.asarray(a, dtype) for a in args]
+def _with_int32(fun: Callable[..., Array]) -> Callable[..., Array]:
+    """A function that gives the default integer, with JAX's dtype: loops of packages
+    carry such positions beside numbers of 32 bits.
+    """
+
+    @wraps(fun)
+    def with_int32(*args: Any, **kwargs: Any) -> Array:
+        return fun(*args, **kwargs).astype(np.int32)
+
+    return with_int32
+
+
+digitize, searchsorted = _with_int32(cnp.digitize), _with_int32(cnp.searchsorted)
 
 
 class HashablePartial(partial):

@@ -12,6 +12,8 @@ stands among its parameters, with names of its own; where it occurs again, its n
 import itertools
 from typing import Any
 
+from covector.core.show import letters
+
 
 def show(program: Any) -> str:
     """The text of a ``Jaxpr``, a ``ClosedJaxpr`` or an equation."""
@@ -24,11 +26,8 @@ class _Names(dict[int, str]):
     """Letters, by identity, for variables in the order of their first occurrence."""
 
     def __missing__(self, key: int) -> str:
-        text, i = "", len(self)
-        while i >= 0:
-            text, i = chr(ord("a") + i % 26) + text, i // 26 - 1
-        self[key] = text
-        return text
+        self[key] = letters(len(self))
+        return self[key]
 
     def binder(self, v: Any) -> str:
         dropped = type(v).__name__ == "DropVar"

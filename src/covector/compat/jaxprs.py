@@ -5,8 +5,8 @@
     JaxprEqn(invars, outvars, …)      outvars = primitive[params] invars
 
 They are lists and records without rules of their own: anyone may make new ones.
-``eval_jaxpr`` runs them, by ``bind`` of each primitive. ``views.py`` makes them of
-covector's programs, and programs of them.
+``eval_jaxpr`` runs them, by ``bind`` of each primitive. ``programs.py`` makes them of
+covector's programs, and ``restaging.py`` programs of them.
 """
 
 import functools

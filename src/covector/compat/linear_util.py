@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from covector.core.primitive import drop_older_half
+from covector.core.operation_caches import drop_older_half
 from covector.core.trace import context
 from covector.errors import CovectorError
 
@@ -97,8 +97,7 @@ class WrappedFun:
         """The results of the function with its transformations."""
         return self.f_transformed(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call_wrapped(*args, **kwargs)
+    __call__ = call_wrapped
 
     @property
     def __name__(self) -> str:

@@ -1,22 +1,35 @@
 """Names of the field that covector does not have: the errors, and a log of them.
 
-Every missing name is a message of level DEBUG of the logger ``covector.compat``: the
-list of what a program still wants.
+``names/absent.txt`` says what is planned, and what to use instead. Every missing name
+is a message of level DEBUG of the logger ``covector.compat``: the list of what a
+program still wants.
 """
 
 import logging
-
-from covector.compat.names import absent
+from pathlib import Path
 
 _logger = logging.getLogger("covector.compat")
+_PLANNED = "planned: "
+_text = (Path(__file__).parent / "names" / "absent.txt").read_text()
+_rows = [row.split(None, 1) for row in _text.splitlines() if row.startswith("jax.")]
+#: what to use instead of a name, and of all below it
+ABSENT = {name: words for name, words in _rows}
+
+
+def way_out(name: str) -> str | None:
+    """What is known of a missing name, or of what it is in; None for nothing."""
+    while name and name not in ABSENT:
+        name = name.rpartition(".")[0]
+    return ABSENT.get(name)
 
 
 def _words(name: str) -> str:
     _logger.debug("asked for %s", name)
-    known = absent.find(name)
+    known = way_out(name)
     if known is not None:
-        plan = "It is planned" if known.planned else "It is not planned"
-        return f"covector has no {name}. {plan}. {known.instead}"
+        plan = "planned" if known.startswith(_PLANNED) else "not planned"
+        instead = known.removeprefix(_PLANNED)
+        return f"covector has no {name}. It is {plan}. {instead}"
     if name.startswith("jax._src."):
         return f"covector has no {name}, which is private to jax, and not planned."
     return f"covector has no {name}, and there is no plan for one."

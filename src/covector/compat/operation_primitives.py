@@ -4,15 +4,19 @@
     eqn.primitive is lax.reduce_sum_p          of the equations that have a ReduceSum
     eqn.params == {"axes": (0,), …}            its fields, by the field's names
 
-The tables in ``operations/`` say which class has which name, and how its fields are
-called. Fields that are not named there keep their name. A parameter that an operation
-does not have may be None, which says nothing.
+Operations and their fields have the same names in the field, unless the tables in
+``operations/`` say otherwise. A parameter that an operation does not have may be None,
+which says nothing.
 """
 
+import functools
+import importlib
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
+from covector import callbacks, operations, placement, programs
 from covector.compat.primitives import Bound, Primitive
 from covector.compat.restaging import restaged
 from covector.core import primitive as core
@@ -106,6 +110,8 @@ class OperationPrimitive(Primitive):
         elsewhere = {p.field for p in named.values()}.union(self.spelling.implied)
         same = [f for f in operation_class.fields if f not in elsewhere]
         self.fields = named | {f: Parameter(f) for f in same}
+        PRIMITIVES[name] = self
+        _OF_CLASS.setdefault(operation_class, self)
 
     # -- parameters --------------------------------------------------------------------
 
@@ -212,6 +218,7 @@ class Composition(Primitive):
         self.function = function
         self.multiple_results = multiple_results
         self.call_primitive = call_primitive
+        PRIMITIVES[name] = self
 
     def bind(self, *args: Any, **params: Any) -> Any:
         out = self.function(*args, **params)
@@ -240,25 +247,52 @@ def expansion(op: core.Primitive, types: Types) -> Callable[..., Any] | None:
     return None if found is None else found(op, types)
 
 
-def enter(primitive: Any) -> Any:
-    """Enter a primitive into the tables."""
-    PRIMITIVES[primitive.name] = primitive
-    if isinstance(primitive, OperationPrimitive):
-        _OF_CLASS.setdefault(primitive.operation_class, primitive)
-    return primitive
+@functools.cache
+def _operations() -> dict[str, type[core.Primitive]]:
+    """The classes of covector's operations, and their bases, by their names."""
+    for package in (operations, placement, callbacks, programs):
+        for room in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(room.name)
+    found, queue = {}, [core.Primitive]
+    while queue:
+        found[queue[0].name] = queue[0]
+        queue += _below(queue.pop(0))
+    return found
+
+
+def _below(cls: type) -> list[Any]:
+    """The classes of covector that are made of one; a user's may be, too."""
+    return [c for c in cls.__subclasses__() if c.__module__.startswith("covector.")]
 
 
 def primitive(
-    name: str, operation_class: type[core.Primitive], /, **spelling: Any
+    name: str,
+    /,
+    operation: str = "",
+    kind: type[OperationPrimitive] = OperationPrimitive,
+    **spelling: Any,
 ) -> OperationPrimitive:
     """Enter an operation under its name in the field; keywords that
     ``Spelling`` does not have are parameters by their names there.
+
+    Args:
+      operation: the name of the operation in covector, if that is another one.
+      kind: a class that says what ``Spelling`` cannot.
     """
     settings = {k: spelling.pop(k) for k in _SETTINGS if k in spelling}
-    return enter(OperationPrimitive(name, operation_class, spelling, **settings))
+    return kind(name, _operations()[operation or name], spelling, **settings)
 
 
 _SETTINGS = [f.name for f in fields(Spelling)]
+
+
+def enter_others() -> None:
+    """Enter the operations that have the names and parameters of covector."""
+    for name, operation_class in _operations().items():
+        known = operation_class in {Bound, *_OF_CLASS, *EXPANSIONS}
+        # A base of several classes is a family, and no operation.
+        if not known and len(_below(operation_class)) < 2:
+            OperationPrimitive(name, operation_class)
 
 
 def choose(
@@ -266,11 +300,6 @@ def choose(
 ) -> None:
     """Let a function say which primitive an operation of a class is."""
     _OF_CLASS[operation_class] = which
-
-
-def composition(name: str, function: Callable[..., Any], **settings: bool) -> Any:
-    """Enter a primitive of the field that is a function of covector."""
-    return enter(Composition(name, function, **settings))
 
 
 def has_primitive(operation_class: type[core.Primitive]) -> bool:
@@ -284,5 +313,5 @@ def primitive_of(op: core.Primitive, types: Types) -> Any:
         return op.primitive
     found = _OF_CLASS.get(type(op))
     if found is None:  # of a class that somebody has added to covector's
-        found = enter(OperationPrimitive(op.name, type(op)))
+        found = OperationPrimitive(op.name, type(op))
     return found if isinstance(found, Primitive) else found(op, types)

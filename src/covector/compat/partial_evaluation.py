@@ -10,10 +10,10 @@ known values that it reads.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from covector.compat.jaxprs import ClosedJaxpr, DropVar, Jaxpr, Literal
+from covector.compat.jaxprs import DropVar, Jaxpr, Literal
 from covector.compat.linear_util import WrappedFun
-from covector.compat.restaging import as_closed
-from covector.compat.views import closed_jaxpr
+from covector.compat.programs import closed_jaxpr
+from covector.compat.traces import set_current_trace
 from covector.core.convert import as_array
 from covector.core.flat import arrays
 from covector.core.jaxpr import run
@@ -22,6 +22,7 @@ from covector.core.staging import Staged, StagedTracer, StagingTrace, stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.programs.higher_order.call import Call
+from covector.transforms.linearize import SplitTrace
 
 
 class PartialVal(NamedTuple):
@@ -52,30 +53,18 @@ class PartialVal(NamedTuple):
         return as_array(self.value).type if self.aval is None else self.aval
 
 
-class PartialTrace(Trace):
+class PartialTrace(SplitTrace):
     """Stages what touches an unknown value, and computes everything else."""
 
-    def __init__(self, parent: Trace, unknown: StagingTrace) -> None:
-        self.parent = parent
-        self.axes, self.mesh = parent.axes, parent.mesh
-        self.checked_axes = parent.checked_axes
-        self.unknown = self.beside = unknown
-        self.name = unknown.name
-
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-        mask = [type(a) is StagedTracer and a.owner is self.unknown for a in args]
-        if True not in mask and not op.effects:
-            meaning: Trace = self.parent
-        elif isinstance(op, Call) and True in mask:
+        unknown: Trace = self.tangents
+        touches = any([type(a) is StagedTracer and a.owner is unknown for a in args])
+        if isinstance(op, Call) and touches:
             # Of what a jitted function computes, some may be known.
             return run(op.jaxpr, args)
-        else:
-            meaning = self.unknown
-        current.trace = meaning
-        try:
+        meaning = unknown if touches or op.effects else self.parent
+        with set_current_trace(meaning):
             return meaning.process(op, args)
-        finally:
-            current.trace = self
 
 
 def trace_to_jaxpr_nounits(
@@ -135,11 +124,6 @@ def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
     """The program with its constvars as its first inputs."""
     invars = [*jaxpr.constvars, *jaxpr.invars]
     return jaxpr.replace(constvars=[], invars=invars)
-
-
-def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """A program without consts, closed."""
-    return as_closed(jaxpr)
 
 
 def dce_jaxpr(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector.compat.operation_primitives import primitive_of
-from covector.compat.views import params_of
+from covector.compat.programs import params_of
 from covector.core.primitive import Primitive
 from covector.core.source import is_own
 from covector.core.types import ArrayType

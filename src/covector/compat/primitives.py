@@ -31,6 +31,7 @@ from covector.compat.interpreters.tables import (
     primitive_jvps,
     primitive_transposes,
 )
+from covector.compat.traces import set_current_trace
 from covector.core import primitive as core
 from covector.core.annotations import BatchDims, Tangents, Value, Values
 from covector.core.array_like import Array
@@ -127,11 +128,8 @@ class Primitive:
         self, trace: Trace, args: Sequence[Any], avals: Any, params: dict[str, Any], /
     ) -> Any:
         """It on these operands, in the meaning of a trace."""
-        before, current.trace = current.trace, trace
-        try:
+        with set_current_trace(trace):
             return self.bind(*args, **params)
-        finally:
-            current.trace = before
 
     def operation(
         self, params: dict[str, Any], types: Sequence[ArrayType] = ()

@@ -1,8 +1,13 @@
-"""Programs as data: ``make_jaxpr`` and the classes of what it gives.
+"""Programs of covector in the field's classes: ``make_jaxpr``, and what it shows.
 
-closed = jax.make_jaxpr(f)(x)
-closed.jaxpr.eqns[0].primitive is jax.lax.sin_p
-jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
+    Var, of covector           Var; DropVar, where nothing reads it
+    a scalar literal           Literal, unless a program around this one computed it
+    another literal            a constvar, and the array itself among the consts
+    a captured value           a constvar, and the value itself among the consts
+    Equation(op, …)            JaxprEqn(primitive_of(op), params, …)
+    a program in a field       a ClosedJaxpr among the params; for some, a Jaxpr
+
+Where an operation is several of the field, the equations are those.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +15,6 @@ from typing import Any
 
 import covector.compat.operations  # noqa: F401  fills the tables
 from covector.compat.jaxprs import (
-    Atom,
     ClosedJaxpr,
     DebugInfo,
     DropVar,
@@ -19,36 +23,20 @@ from covector.compat.jaxprs import (
     Literal,
     SourceInfo,
     Var,
-    eval_jaxpr,
-    gensym,
-    jaxpr_as_fun,
-    jaxprs_in_params,
-    new_jaxpr_eqn,
-    subjaxprs,
 )
-from covector.compat.views import closed_jaxpr
+from covector.compat.operation_primitives import (
+    OperationPrimitive,
+    expansion,
+    primitive_of,
+)
+from covector.compat.restaging import Origin, as_closed
+from covector.core import dtypes, jaxpr
+from covector.core.effects import CALLS
 from covector.core.source import wraps
+from covector.core.staging import restage
+from covector.core.trace import was_computed_while_tracing
 from covector.programs.jit.inspection import staged_function
 from covector.programs.jit.stages import struct
-
-__all__ = [
-    "Atom",
-    "ClosedJaxpr",
-    "DebugInfo",
-    "DropVar",
-    "Jaxpr",
-    "JaxprEqn",
-    "Literal",
-    "SourceInfo",
-    "Var",
-    "eval_jaxpr",
-    "gensym",
-    "jaxpr_as_fun",
-    "jaxprs_in_params",
-    "make_jaxpr",
-    "new_jaxpr_eqn",
-    "subjaxprs",
-]
 
 
 def make_jaxpr(
@@ -85,3 +73,137 @@ def make_jaxpr(
         return closed, out_tree.unflatten(list(map(struct, types)))
 
     return program
+
+
+def closed_jaxpr(program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
+    """A program, and the values of its leading inputs, as a ``ClosedJaxpr``."""
+    return (
+        _View(True).closed(program, captured) if captured else _kept(program, _closed)
+    )
+
+
+def _closed(program: jaxpr.Jaxpr) -> ClosedJaxpr:
+    return _View(True).closed(program)
+
+
+def _open(program: jaxpr.Jaxpr) -> Jaxpr:
+    closed = _View(False).closed(program)
+    closed.jaxpr.origin = closed.origin
+    return closed.jaxpr
+
+
+def _shown(value: Any, opened: bool) -> Any:
+    """A parameter, with a view of each program in it."""
+    if type(value) is tuple:
+        return tuple([_shown(v, opened) for v in value])
+    if isinstance(value, jaxpr.Jaxpr):
+        return _kept(value, _open if opened else _closed)
+    return value
+
+
+def _kept(program: jaxpr.Jaxpr, make: Callable[..., Any]) -> Any:
+    """The view of a program that is kept, unless somebody has changed it in place."""
+    made = program.memo(make)
+    closed = as_closed(made)
+    return made if closed.origin.is_still(closed) else make(program)
+
+
+def params_of(primitive: Any, op: Any, types: Sequence[Any]) -> dict[str, Any]:
+    """The parameters of an operation on operands of these types, with a view of each
+    program in them.
+    """
+    if not isinstance(primitive, OperationPrimitive):
+        return op.params
+    params, opened = primitive.params_of(op, types), primitive.spelling.opened.split()
+    return {k: _shown(v, k in opened) for k, v in params.items()}
+
+
+def _is_literal(x: Any) -> bool:
+    """A scalar, if it is not a result of a program around this one: known or not, that
+    is what this one closes over, so that tracing it twice gives as many consts.
+    """
+    scalar = not x.type.shape and not dtypes.is_key(x.type.dtype)
+    return scalar and not was_computed_while_tracing(x)
+
+
+class _View:
+    """The variables and consts of one ``Jaxpr`` that is being made."""
+
+    def __init__(self, with_consts: bool) -> None:
+        self.with_consts = with_consts
+        self.variables: dict[jaxpr.Var, Var | Any] = {}
+        #: by the identity of the array
+        self.consts: dict[int, tuple[Var, Any]] = {}
+        self.eqns: list[JaxprEqn] = []
+
+    def closed(self, program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
+        count = len(captured)
+        inputs = [self.define(v) for v in program.inputs]
+        self.add(program)
+        outs = [self.atom(a) for a in program.outputs]
+        self.drop_unread(outs)
+        hoisted = self.consts.values()
+        shown = Jaxpr(
+            [*inputs[:count], *[v for v, _ in hoisted]],
+            inputs[count:],
+            outs,
+            self.eqns,
+            program.effects - CALLS,
+            DebugInfo("jit", program.name or "fun"),
+        )
+        made = ClosedJaxpr(shown, [*captured, *[x for _, x in hoisted]])
+        if not captured:
+            made.origin = Origin(program, made)
+        return made
+
+    def define(self, v: jaxpr.Var) -> Var:
+        made = self.variables[v] = Var(v.type)
+        return made
+
+    def atom(self, a: Any) -> Any:
+        if type(a) is jaxpr.Var:
+            return self.variables[a]
+        if not self.with_consts or _is_literal(a):
+            return Literal(a, a.type)
+        if id(a) not in self.consts:
+            self.consts[id(a)] = Var(a.type), a
+        return self.consts[id(a)][0]
+
+    def add(self, program: jaxpr.Jaxpr) -> None:
+        """The equations of a program, whose inputs are defined."""
+        for equation in program.equations:
+            inputs = [self.atom(a) for a in equation.inputs]
+            types = [a.type for a in equation.inputs]
+            self.equation(equation, inputs, types)
+
+    def equation(
+        self, equation: jaxpr.Equation, inputs: list[Any], types: list[Any]
+    ) -> None:
+        op: Any = equation.op
+        by_others = expansion(op, types)
+        if by_others is not None:
+            program = restage(by_others, types)
+            self.variables.update(zip(program.inputs, inputs, strict=True))
+            self.add(program)
+            outs = [self.atom(a) for a in program.outputs]
+            self.variables.update(zip(equation.outputs, outs, strict=True))
+            return
+        primitive = primitive_of(op, types)
+        defined = [self.define(v) for v in equation.outputs]
+        outvars: list[Any] = defined
+        if isinstance(primitive, OperationPrimitive):
+            outvars = [
+                defined[i] if type(i) is int else Var(i)
+                for i in primitive.results_of(op, types)
+            ]
+        params = params_of(primitive, op, types)
+        line = equation.line
+        source = SourceInfo(line, line.scope if line is not None else "")
+        effects = op.effects - CALLS
+        self.eqns.append(JaxprEqn(inputs, outvars, primitive, params, effects, source))
+
+    def drop_unread(self, outs: Sequence[Any]) -> None:
+        """Nothing reads a DropVar."""
+        read = {a for e in self.eqns for a in e.invars}.union(outs)
+        for e in self.eqns:
+            e.outvars = [v if v in read else DropVar(v.aval) for v in e.outvars]

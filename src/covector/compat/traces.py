@@ -105,11 +105,9 @@ def set_current_trace(trace: core.Trace, check_leaks: bool = False) -> Iterator[
 @contextlib.contextmanager
 def take_current_trace() -> Iterator[core.Trace]:
     """The current trace; for the block, operations are just evaluated."""
-    before, current.trace = current.trace, base
-    try:
+    before = current.trace
+    with set_current_trace(base):
         yield before
-    finally:
-        current.trace = before
 
 
 def full_lower(x: Any) -> Any:

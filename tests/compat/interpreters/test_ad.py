@@ -4,8 +4,11 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
-from covector.compat.interpreters import ad, batching
+from covector.compat import finder
 from covector.compat.primitives import Primitive
+
+ad = finder.make("jax.interpreters.ad")
+batching = finder.make("jax.interpreters.batching")
 
 
 def test_formulas_give_the_rules_of_products_and_of_elementwise_functions():

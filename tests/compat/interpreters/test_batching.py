@@ -4,8 +4,10 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
-from covector.compat.interpreters import batching
+from covector.compat import finder
 from covector.compat.primitives import Primitive
+
+batching = finder.make("jax.interpreters.batching")
 
 
 def test_a_rule_of_vmap_gets_the_axis():

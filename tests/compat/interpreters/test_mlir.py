@@ -6,8 +6,11 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
-from covector.compat.interpreters import mlir
+from covector.compat import finder
+from covector.compat.interpreters.tables import lowerings
 from covector.compat.primitives import Primitive, apply_primitive
+
+mlir = finder.make("jax.interpreters.mlir")
 
 
 def test_compiled_code_may_be_written_in_mlir():
@@ -29,7 +32,7 @@ def test_compiled_code_may_be_written_in_mlir():
     mlir.register_lowering(p, mlir.lower_fun(lambda x: x, False), platform="tpu")
     assert cv.jit(lambda x: p.bind(x) * 2)(1.0) == 6
     mlir.register_lowering(p, mlir.lower_fun(lambda x: x, False), platform="cuda")
-    assert {key[1] for key in mlir.lowerings if type(key) is tuple and key[0] is p} == {
+    assert {key[1] for key in lowerings if type(key) is tuple and key[0] is p} == {
         "tpu",
         "gpu",
     }

@@ -236,7 +236,7 @@ def test_jit_takes_device_none():
 
 
 def test_any_callable_can_be_transformed():
-    # equinox modules: a callable whose __name__ is no string, or raises
+    # equinox modules: a callable whose __name__ is not a string, or raises
     class Odd:
         __name__ = 3
 

@@ -4,6 +4,7 @@ A tangent or cotangent that is zero is None in covector, and a ``Zero`` in rules
 field, which knows its type.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,34 +17,7 @@ from covector.compat.interpreters.tables import (
 from covector.core.convert import as_array
 from covector.core.types import ArrayType
 from covector.custom_derivatives import SymbolicZero
-from covector.errors import NotDifferentiable as CustomVJPException
 from covector.transforms.derivatives import instantiate_tangent
-from covector.transforms.linearize import LinearTrace as JVPTrace
-from covector.transforms.linearize import LinearTracer as JVPTracer
-
-__all__ = [
-    "CustomVJPException",
-    "JVPTrace",
-    "JVPTracer",
-    "SymbolicZero",
-    "UndefinedPrimal",
-    "Zero",
-    "add_jaxvals",
-    "add_tangents",
-    "defbilinear",
-    "defjvp",
-    "defjvp2",
-    "defjvp_zero",
-    "deflinear",
-    "deflinear2",
-    "get_primitive_transpose",
-    "instantiate_zeros",
-    "is_undefined_primal",
-    "linear_jvp",
-    "primitive_jvps",
-    "primitive_transposes",
-    "zeros_like_aval",
-]
 
 
 class OfType:
@@ -178,11 +152,7 @@ def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
     """Set the rules of a linear primitive, by ``transpose_rule(cotangent, *operands,
     **params)``, which gives a cotangent for each operand.
     """
-
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        return linear_jvp(primitive, primals, tangents, **params)
-
-    primitive_jvps[primitive] = jvp
+    primitive_jvps[primitive] = functools.partial(linear_jvp, primitive)
     primitive_transposes[primitive] = _zero_for_zero(transpose_rule)
 
 

@@ -4,34 +4,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import covector.numpy as cnp
-from covector.compat.interpreters.tables import (
-    axis_primitive_batchers,
-    fancy_primitive_batchers,
-    primitive_batchers,
-)
+from covector.compat.interpreters.tables import primitive_batchers
 from covector.core.annotations import Value
 from covector.core.convert import as_array
 from covector.operations.broadcasting import batched, move_axis
 
-__all__ = [
-    "AxisData",
-    "axis_primitive_batchers",
-    "bdim_at_front",
-    "broadcast",
-    "defbroadcasting",
-    "defreducer",
-    "defvectorized",
-    "fancy_primitive_batchers",
-    "is_vmappable",
-    "moveaxis",
-    "not_mapped",
-    "primitive_batchers",
-]
-
 #: the batch axis of what is not batched
 not_mapped = None
-
-moveaxis = cnp.moveaxis
 
 
 class AxisData(NamedTuple):

@@ -14,6 +14,11 @@ from typing import Any
 import numpy as np
 
 from covector import tree
+from covector.callbacks.host_functions import (
+    Arguments,
+    HostFunction,
+    ResultSpec,
+)
 from covector.compat.interpreters.tables import Rule, lowerings, missing
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
@@ -23,34 +28,9 @@ from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering import hlo
 from covector.lowering.hlo import HloValue
-from covector.programs.callbacks.host_functions import (
-    Arguments,
-    HostFunction,
-    ResultSpec,
-)
+from covector.lowering.host_calls import host_call
 from covector.programs.spmd.manual import ManualAxes
 
-__all__ = [
-    "LoweringRule",
-    "LoweringRuleContext",
-    "ModuleContext",
-    "aval_to_ir_type",
-    "aval_to_ir_types",
-    "dense_int_array",
-    "dense_int_elements",
-    "dtype_to_ir_type",
-    "emit_python_callback",
-    "flatten_ir_values",
-    "i32_attr",
-    "i64_attr",
-    "ir",
-    "ir_constant",
-    "ir_constants",
-    "lower_fun",
-    "register_lowering",
-]
-
-LoweringRule = Rule
 #: MLIR itself, of jaxlib
 ir: Any = hlo.ir  # type: ignore[attr-defined]
 
@@ -211,7 +191,7 @@ def emit_python_callback(  # noqa: PLR0913, PLR0917  the parameters that it has 
         return tuple(function(*[ConcreteArray(t, x) for t, x in given]))
 
     with ctx.equation(types, outs) as lowering:
-        values = lowering.host_call(on_arrays, operands, outs, has_side_effect)
+        values = host_call(lowering, on_arrays, operands, outs, has_side_effect)
     return values, token, callback
 
 

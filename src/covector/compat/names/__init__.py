@@ -5,12 +5,11 @@ are covector's, the very same ones, so that a call through a name of the field c
 what a call of covector does.
 """
 
-from covector.compat.names import inner, public, sources
-from covector.compat.names.table import Table
+from covector.compat.names import table
 
 #: the version of the interface that the names are of
 API_VERSION = "0.10.2"
 API_VERSION_INFO = (0, 10, 2)
 
 #: all modules, by their names in the field
-MODULES: Table = {**public.MODULES, **inner.MODULES, **sources.MODULES}
+MODULES = table.modules()

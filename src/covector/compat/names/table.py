@@ -1,8 +1,12 @@
-"""What a row of the table of names is."""
+"""Reads the table of names, ``modules.txt``, which says how, and ``same_paths.txt``."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+#: ``new=module``, or a module and those of its names that are listed in brackets
+_SOURCE = re.compile(r"(\w+)=(\S+)|([\w.:]+)(?:\[([^]]*)\])?")
 
 
 @dataclass(frozen=True)
@@ -14,25 +18,47 @@ class Module:
     """
 
     #: modules whose ``__all__`` it has
-    shows: tuple[str, ...] = ()
+    shows: tuple[str, ...]
     #: other names: ``"module:attribute"``, or a module
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str]
 
 
-Table: TypeAlias = dict[str, Module]
+def modules() -> dict[str, Module]:
+    """All modules, by their names in the field."""
+    here = Path(__file__)
+    rows = dict(_rows(here.with_name("modules.txt").read_text()))
+    same = here.with_name("same_paths.txt").read_text().split()
+    named = {name: _module(row, rows) for name, row in rows.items() if name[0] == "j"}
+    return {f"jax.{name}": Module((f"covector.{name}",), {}) for name in same} | named
 
 
-def module(*shows: str, **names: str) -> Module:
-    """A row of the table."""
-    return Module(shows, names)
+def _rows(text: str) -> Iterator[tuple[str, str]]:
+    """The rows of a table, by their first words."""
+    for row in re.split(r"\n(?=\S)", text):
+        name, *sources = row.split(None, 1)
+        if not name.startswith("#"):
+            yield name, "".join(sources)
 
 
-def from_module(source: str, names: str, **renamed: str) -> dict[str, str]:
-    """Entries for names that are of one module: some as they are, and ``new="old"``."""
-    same = {name: f"{source}:{name}" for name in names.split()}
-    return same | {new: f"{source}:{old}" for new, old in renamed.items()}
+def _module(row: str, rows: Mapping[str, str]) -> Module:
+    shows: list[str] = []
+    names: dict[str, str] = {}
+    for new, whole, source, listed in _SOURCE.findall(row):
+        if new:
+            names[new] = whole
+        elif source in rows:
+            group = _module(rows[source], rows)
+            shows += group.shows
+            names |= group.names
+        elif listed:
+            names |= dict(_listed(source, listed.split()))
+        else:
+            shows.append(source)
+    return Module(tuple(shows), names)
 
 
-def same_paths(modules: Iterable[str]) -> Table:
-    """Rows of modules that are under the same path in covector."""
-    return {f"jax.{name}": module(f"covector.{name}") for name in modules}
+def _listed(source: str, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Entries of names of one module: ``name``, or ``new=old``."""
+    for name in names:
+        new, _, old = name.partition("=")
+        yield new, f"{source}{'.' if ':' in source else ':'}{old or name}"

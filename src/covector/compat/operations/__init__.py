@@ -1,22 +1,22 @@
 """The primitives of the field: ``add_p``, ``dot_general_p``, ``scan_p`` and others.
 
-Each is an attribute of this module: its name, and ``_p``. The modules here are the
-tables.
+Each is an attribute of this module: its name, and ``_p``. The modules here say what is
+called otherwise there than in covector.
 """
 
 from typing import Any
 
-from covector.compat.operation_primitives import PRIMITIVES
+from covector.compat.operation_primitives import PRIMITIVES, enter_others
 from covector.compat.operations import (  # noqa: F401  each enters its primitives
     collectives,
-    elementwise,
+    functions,
     linear_algebra,
-    ours,
+    plain,
     programs,
-    random,
     shapes,
-    sums,
 )
+
+enter_others()
 
 #: attributes that are not called after their primitive
 _OTHERWISE = {

@@ -2,21 +2,8 @@
 
 from typing import Any
 
-from covector import lax
-from covector.compat.operation_primitives import (
-    Parameter,
-    Params,
-    composition,
-    primitive,
-)
+from covector.compat.operation_primitives import Parameter, Params, primitive
 from covector.core.trace import current
-from covector.operations import all_to_all, collectives
-from covector.operations.placement import ShardingConstraint
-from covector.programs.placement.device_put import DevicePut
-
-_GROUPS = {"axis_index_groups": "groups"}
-for _cls in [collectives.PSum, collectives.PMax, collectives.PMin]:
-    primitive(_cls.name, _cls, **_GROUPS)
 
 #: a name stands alone, or in a tuple of one
 _NAME = Parameter(
@@ -24,24 +11,12 @@ _NAME = Parameter(
     lambda axis: (axis,),
     lambda name: name[0] if type(name) is tuple and len(name) == 1 else name,
 )
-primitive(
-    "all_gather",
-    collectives.AllGather,
-    axis_name=_NAME,
-    axis_size="size",
-    all_gather_dimension="at",
+_GROUPS: dict[str, Any] = {"axis_index_groups": "groups"}
+_GROUPS_OF_ONE_AXIS: dict[str, Any] = {
+    "axis_name": _NAME,
+    "axis_size": "size",
     **_GROUPS,
-)
-primitive(
-    "reduce_scatter",
-    collectives.PSumScatter,
-    axis_name=_NAME,
-    axis_size="size",
-    scatter_dimension="at",
-    **_GROUPS,
-)
-primitive("axis_index", collectives.AxisIndex, axis_name=_NAME)
-primitive("pvary", collectives.PVary, axes=Parameter("axes", taken=frozenset))
+}
 
 
 def _size(axis: Any, groups: Any = None) -> int:
@@ -56,9 +31,19 @@ def _names(axes: Any) -> tuple[Any, ...]:
     return axes if type(axes) is tuple else (axes,)
 
 
+for _reduction in ("psum", "pmax", "pmin"):
+    primitive(_reduction, **_GROUPS)
+primitive("all_gather", all_gather_dimension="at", **_GROUPS_OF_ONE_AXIS)
+primitive(
+    "reduce_scatter",
+    operation="p_sum_scatter",
+    scatter_dimension="at",
+    **_GROUPS_OF_ONE_AXIS,
+)
+primitive("axis_index", axis_name=_NAME)
+primitive("pvary", axes=Parameter("axes", taken=frozenset))
 primitive(
     "all_to_all",
-    all_to_all.AllToAll,
     axis_name=_NAME,
     split_axis="split",
     concat_axis="concat",
@@ -67,27 +52,22 @@ primitive(
 )
 primitive(
     "ppermute",
-    all_to_all.PPermute,
     axis_name=Parameter("axes", taken=_names),
     perm="pairs",
     implied={"sizes": lambda params: tuple(map(_size, _names(params["axis_name"])))},
 )
-composition("ragged_all_to_all", lax.ragged_all_to_all)
-
 
 # -- where values are ------------------------------------------------------------------
 
 _ONE = Parameter("sharding", lambda sharding: (sharding,), lambda several: several[0])
 primitive(
     "device_put",
-    DevicePut,
     devices=_ONE,
     srcs=_ONE._replace(field="source"),
     ignored={"copy_semantics": ()},
 ).multiple_results = True
 primitive(
     "sharding_constraint",
-    ShardingConstraint,
     constant={"layout": None},
     ignored={"context_mesh": None, "unconstrained_dims": frozenset()},
 )

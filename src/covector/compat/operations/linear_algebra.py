@@ -3,48 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
-from covector.compat.operation_primitives import (
-    OperationPrimitive,
-    Types,
-    enter,
-    primitive,
-)
+from covector.compat.operation_primitives import OperationPrimitive, Types, primitive
 from covector.core import dtypes
 from covector.core.trace import Trace
 from covector.core.types import ArrayType
-from covector.operations.linear_algebra import (
-    cholesky,
-    eig,
-    eigh,
-    householder,
-    lu,
-    qr,
-    schur,
-    svd,
-    triangular_solve,
-    tridiagonal,
-)
+from covector.operations.linear_algebra.lu import LUPivotsToPermutation
 
-primitive("cholesky", cholesky.Cholesky)
-primitive("hessenberg", tridiagonal.Hessenberg)
-primitive("geqrf", qr.HouseholderQR, hidden="pivoting")
-primitive("qr", qr.QR, ignored={"use_magma": None})
-# Classes of covector that are on matrices give lists, here of one.
-for _one in [
-    primitive("householder_product", householder.HouseholderProduct),
-    primitive("ormqr", householder.HouseholderMultiply, transpose="inverted"),
-]:
-    _one.multiple_results = False
+primitive("geqrf", hidden="pivoting")
+primitive("qr", ignored={"use_magma": None})
 primitive(
     "eigh",
-    eigh.Eigh,
     hidden="vectors",
     constant={"lower": True, "subset_by_index": None},
     ignored={"sort_eigenvalues": True, "algorithm": None},
 )
 primitive(
     "svd",
-    svd.SVD,
     compute_uv="vectors",
     constant={"subset_by_index": None},
     ignored={"algorithm": None},
@@ -52,29 +26,22 @@ primitive(
 )
 primitive(
     "eig",
-    eig.Eig,
     compute_left_eigenvectors="left",
     compute_right_eigenvectors="right",
     ignored={"enable_eigvec_derivs": True, "implementation": None},
 )
 primitive(
     "schur",
-    schur.Schur,
     compute_schur_vectors="vectors",
     constant={"sort_eig_vals": False, "select_callable": None},
 )
-primitive(
-    "triangular_solve", triangular_solve.TriangularSolve, lower="lower_triangular"
-)
-primitive("tridiagonal", tridiagonal.Tridiagonal, lower="lower_triangular")
-primitive(
-    "tridiagonal_solve", tridiagonal.TridiagonalSolve, perturb_singular="perturbed"
-)
-primitive(
-    "lu_pivots_to_permutation",
-    lu.LUPivotsToPermutation,
-    permutation_size="size",
-)
+primitive("triangular_solve", lower="lower_triangular")
+primitive("tridiagonal", lower="lower_triangular")
+primitive("tridiagonal_solve", perturb_singular="perturbed")
+primitive("lu_pivots_to_permutation", permutation_size="size")
+# Classes of covector that are on matrices give lists, here of one.
+primitive("householder_product").multiple_results = False
+primitive("ormqr", transpose="inverted").multiple_results = False
 
 
 class _LU(OperationPrimitive):
@@ -89,8 +56,8 @@ class _LU(OperationPrimitive):
         self, trace: Trace, operands: Sequence[Any], params: Any
     ) -> Sequence[Any]:
         factors, pivots = super().process(trace, operands, params)
-        order = lu.LUPivotsToPermutation(operands[0].type.shape[-2])
+        order = LUPivotsToPermutation(operands[0].type.shape[-2])
         return (factors, pivots, *trace.process(order, [pivots]))
 
 
-enter(_LU("lu", lu.LU))
+primitive("lu", kind=_LU)

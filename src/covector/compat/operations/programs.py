@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from covector.compat.jaxprs import eval_jaxpr, jaxpr_as_fun
+from covector.compat.jaxprs import jaxpr_as_fun
 from covector.compat.linear_util import WrappedFun, wrap_init
 from covector.compat.operation_primitives import (
     EXPANSIONS,
@@ -11,38 +11,26 @@ from covector.compat.operation_primitives import (
     Params,
     Types,
     choose,
-    composition,
-    enter,
     primitive,
 )
-from covector.compat.restaging import as_closed, staged
+from covector.compat.restaging import staged
 from covector.core import dtypes
 from covector.core.trace import Trace
 from covector.errors import ArgumentError
 from covector.operations.casting import ConvertElementType
-from covector.programs.callbacks import callback
-from covector.programs.callbacks.foreign_call import ForeignCall
 from covector.programs.control_flow.cond import Cond
-from covector.programs.control_flow.scan import Scan
-from covector.programs.control_flow.while_loop import While
 from covector.programs.custom_rules.captured_tracers import call_with_captured
 from covector.programs.custom_rules.custom_call import CustomCall
-from covector.programs.custom_rules.custom_vmap import CustomVmap
-from covector.programs.custom_rules.linear_solve import LinearSolve
 from covector.programs.custom_rules.ruled_program import halves
 from covector.programs.higher_order.call import Call
-from covector.programs.higher_order.composite import Composite
-from covector.programs.remat.checkpoint import Checkpoint
-from covector.programs.remat.policies import Name
 from covector.programs.spmd.manual import ManualAxes
 from covector.programs.spmd.shard_map import ShardMap
 from covector.transforms.transpose import instantiate
 
 # -- control flow ----------------------------------------------------------------------
 
-primitive("scan", Scan)
-primitive("while", While, hidden="checkpoints counted settles")
-primitive("cond", Cond)
+primitive("cond")
+primitive("while", hidden="checkpoints counted settles")
 
 
 def _convert_then_choose(op: Any, types: Types) -> Any:
@@ -54,9 +42,6 @@ def _convert_then_choose(op: Any, types: Types) -> Any:
 
 
 EXPANSIONS[Cond] = _convert_then_choose
-primitive("custom_linear_solve", LinearSolve)
-primitive("custom_vmap_call", CustomVmap, call="jaxpr")
-primitive("name", Name, name="label")
 
 
 class _Jit(OperationPrimitive):
@@ -78,49 +63,27 @@ def _for_results(value: Any) -> Any:
     return lambda op, types: (value,) * len(op.jaxpr.outputs)
 
 
-enter(
-    _Jit(
-        "jit",
-        Call,
-        hidden="separate",
-        ignored={
-            "ctx_mesh": None,
-            "keep_unused": False,
-            "inline": False,
-            "compiler_options_kvs": (),
-        },
-        derived={
-            "name": lambda op, types: op.jaxpr.name,
-            "donated_invars": _for_operands(False),
-            "in_shardings": _for_operands(None),
-            "out_shardings": _for_results(None),
-            "in_layouts": _for_operands(None),
-            "out_layouts": _for_results(None),
-        },
-    )
-)
-primitive("remat2", Checkpoint, ignored={"differentiated": False}, opened="jaxpr")
-
-
 primitive(
-    "composite",
-    Composite,
-    name="known_as",
+    "jit",
+    kind=_Jit,
     hidden="separate",
+    ignored={
+        "ctx_mesh": None,
+        "keep_unused": False,
+        "inline": False,
+        "compiler_options_kvs": (),
+    },
+    derived={
+        "name": lambda op, types: op.jaxpr.name,
+        "donated_invars": _for_operands(False),
+        "in_shardings": _for_operands(None),
+        "out_shardings": _for_results(None),
+        "in_layouts": _for_operands(None),
+        "out_layouts": _for_results(None),
+    },
 )
-
-
-def _call(fun: Any, *args: Any, **_: Any) -> Any:
-    return fun.call_wrapped(*args)
-
-
-def _closed_call(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
-    closed = as_closed(call_jaxpr)
-    return eval_jaxpr(closed.jaxpr, closed.consts, *args)
-
-
-composition("call", _call, multiple_results=True, call_primitive=True)
-composition("closed_call", _closed_call, multiple_results=True, call_primitive=True)
+primitive("remat2", "checkpoint", ignored={"differentiated": False}, opened="jaxpr")
+primitive("composite", name="known_as", hidden="separate")
 
 
 # -- over meshes -----------------------------------------------------------------------
@@ -152,7 +115,7 @@ class _ShardMap(OperationPrimitive):
         return ShardMap(program, manual, params["in_specs"], params["out_specs"])
 
 
-enter(_ShardMap("shard_map", ShardMap, {}, opened="jaxpr"))
+primitive("shard_map", kind=_ShardMap, opened="jaxpr")
 
 
 # -- rules of the user -----------------------------------------------------------------
@@ -224,35 +187,6 @@ class _CustomVjp(_CustomRules):
     rules = ("fwd_jaxpr_thunk", "bwd")
 
 
-_custom_jvp = enter(_CustomJvp("custom_jvp_call", CustomCall))
-_custom_vjp = enter(_CustomVjp("custom_vjp_call", CustomCall))
+_custom_jvp = primitive("custom_jvp_call", CustomCall.name, _CustomJvp)
+_custom_vjp = primitive("custom_vjp_call", CustomCall.name, _CustomVjp)
 choose(CustomCall, lambda op, types: _custom_jvp if op.vjp is None else _custom_vjp)
-
-
-# -- callbacks -------------------------------------------------------------------------
-
-_FUNCTION: dict[str, Any] = {
-    "callback": "function",
-    "derived": {"result_avals": lambda op, types: op.function.result.types},
-    "constant": {"sharding": None},
-}
-primitive("pure_callback", callback.PureCallback, **_FUNCTION)
-primitive("io_callback", callback.IOCallback, **_FUNCTION, hidden="token")
-primitive(
-    "debug_callback",
-    callback.DebugCallback,
-    callback="function",
-    hidden="token",
-    ignored={"partitioned": False},
-)
-primitive(
-    "ffi_call",
-    ForeignCall,
-    target_name="target",
-    result_avals="results",
-    has_side_effect="lasts",
-    input_layouts="input_orders",
-    output_layouts="output_orders",
-    input_output_aliases="overwritten",
-    custom_call_api_version="api_version",
-)

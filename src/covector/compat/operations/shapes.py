@@ -1,56 +1,29 @@
-"""Operations that move, join, choose and count elements."""
+"""Operations that move, choose and join elements, and need code to be translated."""
 
 from collections.abc import Callable
 from typing import Any
 
 from covector.compat.operation_primitives import (
     EXPANSIONS,
+    PRIMITIVES,
     OperationPrimitive,
+    Parameter,
     Params,
     Types,
     choose,
-    composition,
-    enter,
     primitive,
 )
 from covector.core import dtypes
 from covector.core import primitive as core
 from covector.core.types import Shape
 from covector.errors import ArgumentError
-from covector.lax import scatter_sub, squeeze, tile
+from covector.lax import squeeze
 from covector.numpy.updating import fill_text
-from covector.operations import (
-    barrier,
-    broadcasting,
-    creation,
-    dynamic_slicing,
-    gathering,
-    identities,
-    joining,
-    scattering,
-    slicing,
-    sorting,
-    transposing,
-)
-from covector.operations.slicing import insert
+from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
+from covector.operations.gathering import FILL_OR_DROP
+from covector.operations.slicing import Slice, insert
+from covector.operations.transposing import Reshape
 from covector.operations.windows import default_fill
-
-for _cls in [
-    *[transposing.Transpose, slicing.Pad, slicing.Rev, joining.Concatenate],
-    *[joining.Split, joining.Stack, joining.Unstack, sorting.Sort, sorting.TopK],
-    *[identities.StopGradient, identities.Copy, barrier.OptimizationBarrier],
-]:
-    primitive(_cls.name, _cls)
-
-primitive(
-    "broadcast_in_dim",
-    broadcasting.BroadcastInDim,
-    broadcast_dimensions="axes",
-    constant={"sharding": None},
-)
-primitive("dce_sink", barrier.DceSink, ignored={"prevent_mlir_dce": False})
-primitive("iota", creation.Iota, constant={"sharding": None})
-
 
 # -- shapes ----------------------------------------------------------------------------
 
@@ -104,31 +77,28 @@ def _removed(shape: Shape, left: Shape) -> tuple[int, ...] | None:
     return tuple(gone) if gone and not rest else None
 
 
-_reshape = enter(
-    _Reshape(
-        "reshape",
-        transposing.Reshape,
-        {"new_sizes": "shape"},
-        constant={"sharding": None},
-        ignored={"dimensions": None},
-    )
+_reshape = primitive(
+    "reshape",
+    kind=_Reshape,
+    new_sizes="shape",
+    constant={"sharding": None},
+    ignored={"dimensions": None},
 )
-_squeeze = enter(_Squeeze("squeeze", transposing.Reshape))
+_squeeze = primitive("squeeze", "reshape", _Squeeze)
 
 
 def _reshape_or_squeeze(op: Any, types: Types) -> OperationPrimitive:
     return _reshape if _removed(types[0].shape, op.shape) is None else _squeeze
 
 
-choose(transposing.Reshape, _reshape_or_squeeze)
-composition("tile", tile)
+choose(Reshape, _reshape_or_squeeze)
 
 
 # -- slices ----------------------------------------------------------------------------
 
-primitive("slice", slicing.Slice, hidden="collapsed")
-primitive("dynamic_slice", dynamic_slicing.DynamicSlice, hidden="collapsed")
-primitive("dynamic_update_slice", dynamic_slicing.DynamicUpdateSlice, hidden="inserted")
+primitive("slice", hidden="collapsed")
+primitive("dynamic_slice", hidden="collapsed")
+primitive("dynamic_update_slice", hidden="inserted")
 
 
 def _slice_then_squeeze(op: Any, types: Types) -> Callable[..., Any] | None:
@@ -146,15 +116,15 @@ def _expand_then_update(op: Any, types: Types) -> Callable[..., Any] | None:
         shape = update.type.shape
         for axis in sorted(op.inserted):
             shape = insert(shape, axis, 1)
-        window = transposing.Reshape(shape)(update)
+        window = Reshape(shape)(update)
         return [op.replace(inserted=())(x, window, *starts)]
 
     return updated
 
 
-EXPANSIONS[slicing.Slice] = _slice_then_squeeze
-EXPANSIONS[dynamic_slicing.DynamicSlice] = _slice_then_squeeze
-EXPANSIONS[dynamic_slicing.DynamicUpdateSlice] = _expand_then_update
+EXPANSIONS[Slice] = _slice_then_squeeze
+EXPANSIONS[DynamicSlice] = _slice_then_squeeze
+EXPANSIONS[DynamicUpdateSlice] = _expand_then_update
 
 
 # -- gather and scatter ----------------------------------------------------------------
@@ -165,7 +135,7 @@ class _Gather(OperationPrimitive):
 
     def params_of(self, op: Any, types: Types) -> Params:
         shown, (x, *_) = super().params_of(op, types), types
-        if op.mode is gathering.FILL_OR_DROP and not dtypes.is_key(x.dtype):
+        if op.mode is FILL_OR_DROP and not dtypes.is_key(x.dtype):
             shown["fill_value"] = op.fill(x.dtype)
         return shown
 
@@ -177,23 +147,27 @@ class _Gather(OperationPrimitive):
         return super().operation(params | {"fill_value": value}, types)
 
 
-enter(_Gather("gather", gathering.Gather))
-for _cls in [
-    *[scattering.Scatter, gathering.ScatterAdd, scattering.ScatterMul],
-    *[scattering.ScatterMin, scattering.ScatterMax],
-]:
-    primitive(_cls.name, _cls, ignored={"update_jaxpr": None, "update_consts": ()})
+primitive("gather", kind=_Gather)
 
 
-def _scatter_sub(
-    x: Any,
-    indices: Any,
-    updates: Any,
-    update_jaxpr: Any = None,
-    update_consts: Any = (),
-    **params: Any,
-) -> Any:
-    return scatter_sub(x, indices, updates, **params)
+# -- windows ---------------------------------------------------------------------------
+
+_DILATIONS = ("base_dilation", "window_dilation")
 
 
-composition("scatter-sub", _scatter_sub)
+class _SelectAndScatterAdd(OperationPrimitive):
+    """``select_and_scatter_add``, which has dilations only where there are some."""
+
+    def params_of(self, op: Any, types: Types) -> Params:
+        shown = super().params_of(op, types)
+        ones = (1,) * types[1].ndim
+        return {k: v for k, v in shown.items() if k not in _DILATIONS or v != ones}
+
+    def operation(self, params: Params, types: Types = ()) -> core.Primitive:
+        ones = dict.fromkeys(_DILATIONS, (1,) * types[1].ndim)
+        return super().operation(ones | params, types)
+
+
+_select = Parameter("select", PRIMITIVES.__getitem__, lambda compare: compare.name)
+primitive("select_and_gather_add", select_prim=_select)
+primitive("select_and_scatter_add", kind=_SelectAndScatterAdd, select_prim=_select)
