@@ -163,15 +163,6 @@ def _style(row: Row) -> str:
 # -- numbers ---------------------------------------------------------------------------
 
 
-def show_count(n: float) -> str:
-    """``1.2 M``: a number of operations, to three or four digits."""
-    for unit in ("", " k", " M", " G", " T", " P"):
-        if abs(n) < 999.95 or unit == " P":
-            return f"{n:.0f}" if unit == "" else f"{n:.1f}{unit}"
-        n /= 1000
-    raise AssertionError("the last unit is for all that is left")
-
-
 def show_seconds(seconds: float | None) -> str:
     """``3.2 ms``, and a dash for what is not known."""
     if seconds is None:

@@ -58,7 +58,7 @@ def _visits(
 
 
 def step_count(e: Equation, kind: Kind) -> int | None:
-    """How often an equation runs a program of this kind; None if values decide."""
+    """The number of runs of a program by an equation; None if values decide."""
     if kind is Kind.CALL:
         return 1
     return e.op.length if isinstance(e.op, Scan) else None

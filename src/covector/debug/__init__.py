@@ -1,5 +1,7 @@
 """Debugging of running programs: print, callback, stops, progress, shardings."""
 
+from typing import TYPE_CHECKING
+
 from covector import namespaces
 from covector.debug.callback import callback
 from covector.debug.debugger import breakpoint
@@ -25,3 +27,5 @@ __all__ = [
     "watch",
 ]
 __dir__ = namespaces.completions(globals())
+if not TYPE_CHECKING:
+    __getattr__ = namespaces.missing(__name__)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from covector.core.array_like import Array
-from covector.core.flat import arrays, who_of
-from covector.programs.callbacks.callback import DebugCallback
-from covector.programs.callbacks.host_functions import (
+from covector.callbacks.callback import DebugCallback
+from covector.callbacks.host_functions import (
     HostFunction,
     ResultSpec,
     split_arguments,
 )
+from covector.core.array_like import Array
+from covector.core.flat import arrays, who_of
 
 
 def callback(

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 from covector import options
+from covector.callbacks.callback import effects_barrier
 from covector.core.flat import who_of
 from covector.core.source import wraps
 from covector.core.trace import check_not_inside, current
@@ -27,7 +28,6 @@ from covector.debug.positions import Steps
 from covector.debug.stopped import can_ask, open_debugger, show
 from covector.debug.stops import At, Position, Stop, Watch
 from covector.errors import ArgumentError, StopNotReached
-from covector.programs.callbacks.callback import effects_barrier
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -72,7 +72,7 @@ class Follower:
         return local
 
     def _tell(self, other: Any, frame: FrameType, event: str, arg: Any) -> Any:
-        """What the trace function of another tool answers."""
+        """The answer of the trace function of another tool."""
         if other is None:
             return None
         answer = other(frame, event, arg)
@@ -107,7 +107,7 @@ class Follower:
                 self.insert(stop, frame, value)
 
     def unreached(self) -> str | None:
-        """What to say of a stop that no line came to; None if there is none."""
+        """The message about a stop that no line came to; None if there is none."""
         for k, at in enumerate(self.lines):
             if k not in self.reached:
                 return f"{at} was not reached. {self._nearest(at)}"
@@ -120,7 +120,7 @@ class Follower:
         return None
 
     def _nearest(self, at: At) -> str:
-        """What was run instead."""
+        """The function that was run instead."""
         if not self.run:
             return (
                 "No line of yours was run: what is compiled already (by lower() and "

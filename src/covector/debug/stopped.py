@@ -82,7 +82,7 @@ def _debugger(stdin: Any, stdout: Any) -> Any:
 
 
 class _Stopped:
-    """What a debugger does in a program that goes on by itself."""
+    """A debugger's commands in a program that goes on by itself."""
 
     def get_stack(self: Any, frame: Any, traceback: Any) -> Any:
         """The frames of the user's program, without those that they were called from

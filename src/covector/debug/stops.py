@@ -161,7 +161,7 @@ class Watch(Stop):
 def _same(x: Any, y: Any) -> bool:
     try:
         return bool(np.array_equal(np.asarray(x), np.asarray(y), equal_nan=True))
-    except Exception:  # noqa: BLE001  what is no array
+    except Exception:  # noqa: BLE001  what is not an array
         return x is y
 
 
@@ -215,7 +215,7 @@ def at(
         ``lambda loss: loss > 10``; ``lambda **variables: …`` gets all of them.
 
     Raises:
-      ArgumentError: this is no line, or no number.
+      ArgumentError: this is not a line, or no number.
 
     >>> from covector import debug
     >>> str(debug.at("model.py:40", step=37, lane=5))
@@ -247,7 +247,7 @@ def watch(
       step, lane, shard: as of ``debug.at``.
 
     Raises:
-      ArgumentError: this is no name, or no number.
+      ArgumentError: this is not a name, or no number.
 
     >>> from covector import debug
     >>> str(debug.watch("loss", when=lambda loss: loss > 10))

@@ -71,7 +71,7 @@ def test_fields_are_read_as_they_are_written():
 
 @pytest.mark.parametrize("content", [b"\x0a\x05ab", b"\x0b", b"\x80", b"\x0a\xff"])
 def test_what_is_no_message_is_refused(content):
-    with pytest.raises(ValueError, match="no protocol buffer, or it is cut off"):
+    with pytest.raises(ValueError, match="not a protocol buffer, or it is cut off"):
         list(fields(memoryview(content)))
 
 

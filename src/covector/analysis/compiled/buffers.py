@@ -108,7 +108,7 @@ def _reason(
 
 
 def _source(computation: Computation, value: Instruction) -> Instruction:
-    """What a value is another form or a copy of."""
+    """The value that another is a form or a copy of."""
     while value.opcode in _FORMS and len(operands := computation.operands(value)) == 1:
         value = operands[0]
     return value

@@ -84,7 +84,7 @@ class Changes:
 
 
 def changes(fun: programs.Function) -> Callable[..., Changes]:
-    """What the compiler did to a program, and what it could not do.
+    """The compiler's changes to a program, and those that it could not make.
 
     Args:
       fun: a function of arrays, jitted or not; or what ``trace``, ``lower`` or
@@ -165,7 +165,7 @@ _PASSES = (
 
 
 def _simplified(jaxpr: Jaxpr) -> Iterator[Change]:
-    """What makes equations go, pass by pass, after calls are inlined."""
+    """The passes that make equations go, one by one, after calls are inlined."""
     now = inline_calls(jaxpr)
     for kind, run, reason in _PASSES:
         after = run(now)
@@ -227,7 +227,7 @@ def _of_kernels(plan: FusionPlan) -> Iterator[Change]:
 
 
 def _repeated(given: Module, module: Module) -> Iterator[Change]:
-    """What is computed several times, which is cheaper than to write it down."""
+    """The values computed several times, which is cheaper than to write them down."""
     before, after = (
         Counter(
             [

@@ -67,7 +67,7 @@ class Compilation:
 
 
 def compilation(fun: programs.Function) -> Callable[..., Compilation]:
-    """How long a function took to trace, lower and compile, and why it was again.
+    """The time that a function took to trace, lower and compile, and why it was again.
 
     Args:
       fun: a function of arrays, jitted or not; or what ``trace``, ``lower`` or

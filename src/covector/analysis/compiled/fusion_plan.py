@@ -66,7 +66,7 @@ class FusionPlan:
 
 
 def fusion_plan(fun: programs.Function) -> Callable[..., FusionPlan]:
-    """What the compiler fused into which kernels, by the lines of the program.
+    """The kernels that the compiler fused operations into, by the lines of the program.
 
     Args:
       fun: a function of arrays, jitted or not; or what ``lower`` or ``compile`` of a
@@ -184,6 +184,8 @@ def _boundary(module: Module, instruction: Instruction) -> str | None:
     """Why an instruction is not fused with any other."""
     if instruction.opcode in _ALONE and not kernels.is_one_kernel(instruction):
         return _ALONE[instruction.opcode]
+    if kernels.is_in_numpy(instruction):
+        return "it sorts, in NumPy"
     why = _BOUNDARIES.get(kernels.kind_of(module, instruction))
     if why is not None:
         return why

@@ -125,7 +125,7 @@ class Instruction:
 
     @property
     def trip_count(self) -> int | None:
-        """How many steps a loop takes, where the compiler knows."""
+        """The number of steps of a loop, where the compiler knows."""
         found = _TRIP_COUNT.search(self.attributes.get("backend_config", ""))
         return int(found[1]) if found else None
 
@@ -181,7 +181,7 @@ class Module:
 
     @functools.cached_property
     def callers(self) -> dict[str, tuple[Computation, Instruction]]:
-        """What calls each computation, by its name, and where that is."""
+        """The callers of each computation, by its name, and where they are."""
         return {
             name: (computation, instruction)
             for computation in self.computations.values()

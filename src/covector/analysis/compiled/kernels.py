@@ -63,6 +63,8 @@ _LIBRARIES = (
 MOST_OPERATIONS = 8
 #: the frontend attribute of a call that XLA:CPU compiles into one kernel
 _ONE_KERNEL = "xla_cpu_small_call"
+#: … of a call of a function of this library, in NumPy
+_IN_NUMPY = "covector.function"
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,11 @@ def _walk(
 def is_one_kernel(instruction: Instruction) -> bool:
     """Whether a call is of a loop or function that XLA:CPU made one kernel."""
     return _ONE_KERNEL in instruction.attributes.get("frontend_attributes", "")
+
+
+def is_in_numpy(instruction: Instruction) -> bool:
+    """Whether it is a call of a function of this library, which sorts in NumPy."""
+    return _IN_NUMPY in instruction.attributes.get("frontend_attributes", "")
 
 
 def describe(module: Module) -> list[Kernel]:
@@ -245,7 +252,7 @@ def _nearby(computation: Computation, instruction: Instruction) -> tuple[Origin,
 
 
 def kind_of(module: Module, instruction: Instruction) -> Kind:
-    """What kind of kernel an instruction is."""
+    """The kind of kernel that an instruction is."""
     opcode, target = instruction.opcode, instruction.target
     if opcode == "fusion":
         if {i.opcode for i in parts(module, instruction)} <= {"copy"}:
@@ -260,7 +267,7 @@ def kind_of(module: Module, instruction: Instruction) -> Kind:
         return "collective"
     if opcode == "custom-call":
         if "python" in target:
-            return "callback"
+            return "library" if is_in_numpy(instruction) else "callback"
         return "library" if target.startswith(_LIBRARIES) else "custom call"
     return "library" if opcode in _OF_LIBRARIES else "operation"
 

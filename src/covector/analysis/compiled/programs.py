@@ -15,7 +15,7 @@ from covector.analysis.walk import visits
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
 from covector.errors import ArgumentError
-from covector.lowering.compile import CompiledProgram
+from covector.lowering.compiled import CompiledProgram
 from covector.programs.jit.jit import PjitFunction, jit
 from covector.programs.jit.stages import Compiled, Lowered, Traced
 from covector.runtime import modules
@@ -39,7 +39,7 @@ class Subject(NamedTuple):
         return self.program.lowered.jaxpr
 
     def optimised(self) -> Module:
-        """What XLA made of the program, with the lines of this program."""
+        """The compiled program, with the lines of this program."""
         module = parse(self.program.executable.as_text())
         places = lines_of(self.jaxpr)
         if places and not {o.place for o in module.origins} <= places:
@@ -47,7 +47,7 @@ class Subject(NamedTuple):
         return module
 
     def given(self) -> Module:
-        """What XLA was given."""
+        """The program that XLA was given."""
         message = self.program.lowered.hlo().as_serialized_hlo_module_proto()
         return parse(modules.hlo_text(message))
 

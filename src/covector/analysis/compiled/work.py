@@ -240,7 +240,7 @@ def _bytes_written(program: Computation, root: Instruction) -> int:
 
 
 def _bytes_read(program: Computation, parameter: Instruction) -> int:
-    """What a fused program reads of a parameter: all of it, or the slices it takes."""
+    """The bytes that a fused program reads of a parameter: all, or only slices."""
     parts, waiting, whole = 0, [parameter], parameter.shape.bytes
     while waiting:
         value = waiting.pop()

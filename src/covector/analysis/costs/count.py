@@ -57,7 +57,7 @@ class Amount(NamedTuple):
 
 
 class EquationCost(NamedTuple):
-    """What one equation costs; nothing, where it only carries programs.
+    """The cost of one equation; nothing, where it only carries programs.
 
     visit  the equation, what is around it, and how often it runs
     once   the cost of one run of it, on all devices
@@ -75,7 +75,7 @@ class EquationCost(NamedTuple):
 
 
 class LineCost(NamedTuple):
-    """What a line of the user's program costs, in all of its runs.
+    """The cost of a line of the user's program, in all of its runs.
 
     line       one of its operations' lines; None for what no line asked for
     equations  the numbers of its equations
@@ -89,7 +89,7 @@ class LineCost(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a program costs.
+    """The cost of a program.
 
     program    the program
     equations  each equation, at any depth, in the order of ``visits``
@@ -137,7 +137,7 @@ class Cost(NamedTuple):
 
 
 def cost(jaxpr: Jaxpr) -> Cost:
-    """What a program computes and moves: FLOPs, transcendental functions and bytes.
+    """The work of a program: FLOPs, transcendental functions, and bytes that it moves.
 
     FLOPs are those of XLA's own cost analysis, but of the mathematical operations, not
     of the steps that a compiler makes of them; and what is in a loop counts as often as
@@ -148,7 +148,7 @@ def cost(jaxpr: Jaxpr) -> Cost:
       jaxpr: a program, as ``covector.make_jaxpr(f)(*args)`` returns.
 
     Raises:
-      ArgumentError: it is none, or has sizes that are no numbers.
+      ArgumentError: it is none, or has sizes that are not numbers.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> f = lambda w, x: cnp.tanh(w @ x)
@@ -196,7 +196,7 @@ def _of_visit(visit: Visit) -> EquationCost:
 
 
 def of_equation(e: Equation) -> _Counted:
-    """What an equation costs besides the programs that it carries."""
+    """The cost of an equation besides the programs that it carries."""
     types = tuple([a.type for a in e.inputs])
     outs = tuple([v.type for v in e.outputs])
     asked = _of_shared_operation if e.op.interned else _of_operation

@@ -33,9 +33,9 @@ from covector import options
 from covector.core import dtypes
 from covector.errors import DeviceError
 from covector.lax import fori_loop
+from covector.placement.device_put import device_put
 from covector.programs.jit.inspection import ensure_compile_time_eval
 from covector.programs.jit.jit import jit
-from covector.programs.placement.device_put import device_put
 from covector.runtime import client
 from covector.runtime.cache_folder import user_cache, write_in_one_step
 
@@ -254,7 +254,7 @@ def _square_roots(n: int) -> tuple[Callable[..., Any], list[Any], int]:
 
 
 def _best_rate(trial: _Trial, sizes: Iterable[int], device: Any) -> float:
-    """How much is done in a second, at the size at which that is most.
+    """The work done in a second, at the size at which that is most.
 
     Sizes grow until one run takes long enough, or memory is short.
     """
@@ -298,7 +298,7 @@ def _path(key: str) -> Path | None:
 
 
 def _read(key: str) -> MachineLimits | None:
-    """What a file says of this key; None where it is not as it must be."""
+    """The entry of a file for this key; None where it is not as it must be."""
     path = _path(key)
     if path is None:
         return None

@@ -18,7 +18,7 @@ __all__ = ["Bound", "Gain", "Part", "Roofline", "parts_of", "roofline"]
 
 
 class Part(NamedTuple):
-    """What runs as one: its operations and bytes, in all of its runs together.
+    """A part that runs as one: its operations and bytes, in all of its runs together.
 
     lines               what stands for source lines: numbers, or ``Line`` objects
     intermediate_bytes  of its bytes those of values that other parts make or read: if
@@ -51,7 +51,7 @@ class Bound(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """What a line could gain, in seconds, and by what."""
+    """The gain that is left for a line, in seconds, and by what."""
 
     line: Hashable
     seconds: float

@@ -99,7 +99,7 @@ def _with_shares(
 
 @dataclass(frozen=True)
 class _Program:
-    """What is known of a program before it is compiled; ``dtypes`` are those that
+    """Facts about a program before it is compiled; ``dtypes`` are those that
     equations compute in.
     """
 

@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What a kernel says of an operation in it."""
+    """The metadata of an operation in a kernel."""
 
     place: Place
     operation: str

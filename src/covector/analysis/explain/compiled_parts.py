@@ -72,46 +72,16 @@ def compiled_parts(
 ) -> CompiledParts:
     """The kernels of a program, their limits, and the equations in them."""
     lines = [attribution.lines_of(kernel.origins) for kernel in plan.kernels]
-    between = _between(plan)
     taken = [
         None if measured is None else measured.kernels.get(kernel.name)
         for kernel in plan.kernels
     ]
-    parts = [
-        Part(
-            kernel.times * kernel.flops,
-            kernel.times * kernel.bytes,
-            kernel.times * kernel.transcendentals,
-            _dtype(kernel),
-            at,
-            kernel.times * min(between.get(kernel.name, 0), kernel.bytes),
-            seconds,
-            kernel.times,
-        )
-        for kernel, at, seconds in zip(plan.kernels, lines, taken, strict=True)
-    ]
-    found = roofline(parts, limits)
+    found = roofline(_parts_of_kernels(plan, lines, taken), limits)
     reasons = _reasons(plan, lines) if measured is None else {}
     bounds = [bound.seconds for bound in found.parts]
-    fusions = tuple(
-        [
-            data.FusionEntry(
-                kernel.name,
-                kernel.kind,
-                kernel.operations,
-                at,
-                kernel.flops,
-                kernel.bytes,
-                bound / max(kernel.times, 1),
-                None if seconds is None else seconds / max(kernel.times, 1),
-            )
-            for kernel, at, bound, seconds in zip(
-                plan.kernels, lines, bounds, taken, strict=True
-            )
-        ]
-    )
+    columns = zip(plan.kernels, lines, bounds, taken, strict=True)
     return CompiledParts(
-        fusions,
+        tuple([_fusion_entry(*row) for row in columns]),
         data.Roofline(
             tuple(
                 [
@@ -124,6 +94,43 @@ def compiled_parts(
         ),
         attribution.shares(bounds),
         None if measured is None else attribution.shares([t or 0 for t in taken]),
+    )
+
+
+def _parts_of_kernels(
+    plan: FusionPlan, lines: Sequence[tuple[int, ...]], taken: Sequence[float | None]
+) -> list[Part]:
+    """Kernels as parts of a roofline, all runs of each together."""
+    between = _between(plan)
+    return [
+        Part(
+            kernel.times * kernel.flops,
+            kernel.times * kernel.bytes,
+            kernel.times * kernel.transcendentals,
+            _dtype(kernel),
+            at,
+            kernel.times * min(between.get(kernel.name, 0), kernel.bytes),
+            seconds,
+            kernel.times,
+        )
+        for kernel, at, seconds in zip(plan.kernels, lines, taken, strict=True)
+    ]
+
+
+def _fusion_entry(
+    kernel: Kernel, lines: tuple[int, ...], bound: float, taken: float | None
+) -> data.FusionEntry:
+    """One run of a kernel, of which all runs have this bound, and took so long."""
+    times = max(kernel.times, 1)
+    return data.FusionEntry(
+        kernel.name,
+        kernel.kind,
+        kernel.operations,
+        lines,
+        kernel.flops,
+        kernel.bytes,
+        bound / times,
+        None if taken is None else taken / times,
     )
 
 
@@ -166,7 +173,7 @@ def _dtype(kernel: Kernel) -> str:
 def optimisation(
     found: Changes, attribution: Attribution, fusions: tuple[data.FusionEntry, ...]
 ) -> data.Optimisation:
-    """What XLA did, and what it could not do."""
+    """The changes that XLA made, and those that it could not make."""
     done = [
         data.Change(c.kind, c.count, attribution.lines_at(c.lines), c.reason)
         for c in found.done

@@ -205,7 +205,7 @@ class After:
 
 @dataclass(frozen=True)
 class Change:
-    """What optimisation did, how often, and where."""
+    """A change that optimisation made, how often, and where."""
 
     kind: str
     count: int
@@ -215,7 +215,7 @@ class Change:
 
 @dataclass(frozen=True)
 class NotDone:
-    """What optimisation could not do, and why."""
+    """A change that optimisation could not make, and why."""
 
     what: str
     line: int | None
@@ -238,7 +238,7 @@ class FusionEntry:
 
 @dataclass(frozen=True)
 class Optimisation:
-    """What XLA made of the program."""
+    """The program as XLA compiled it."""
 
     before: Before
     after: After

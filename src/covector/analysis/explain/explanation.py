@@ -29,7 +29,7 @@ _FRAME = "width: 100%; height: 40rem; border: 0"
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Data):
-    """What a program does, what it costs and what it holds, by line of its source.
+    """The work of a program, its cost and its memory, by line of its source.
 
     Its attributes are the data (``docs/explain.md``). Printed, it is a table for the
     terminal.
@@ -136,7 +136,7 @@ def explain(fun: Function) -> Callable[..., Explanation]:
     """
     if isinstance(fun, Traced | Lowered | Compiled):
         return lambda *args, **kwargs: _explain(find_origin(fun, args, kwargs))
-    who_of("explain", fun)  # raises where it is no function
+    who_of("explain", fun)  # raises where it is not a function
 
     @wraps(fun)
     def explained(*args: Any, **kwargs: Any) -> Explanation:

@@ -1,7 +1,7 @@
 """From operations to the lines of the user's program, as a tree.
 
 A line that runs inside of a loop, a branch or a call stands below the line of that. A
-program that is written on the line of its call is no line below it.
+program that is written on the line of its call is not a line below it.
 """
 
 import linecache

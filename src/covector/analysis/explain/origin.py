@@ -39,7 +39,7 @@ class Origin:
 
     @functools.cached_property
     def module(self) -> Module:
-        """What XLA made of the program."""
+        """The program as XLA compiled it."""
         return self.subject.optimised()
 
     @functools.cached_property

@@ -13,7 +13,7 @@ from covector.programs.higher_order.regions import Kind
 
 
 def _weight(e: Equation) -> float:
-    """What an equation costs on the critical path: one, and its operations on elements.
+    """The cost of an equation on the critical path: 1, and its operations on elements.
 
     One function for all programs, since they remember their path for it.
     """
@@ -35,7 +35,7 @@ def outermost(wiring: Wiring) -> list[int]:
 
 
 def order(jaxpr: Jaxpr, wiring: Wiring, flops: Sequence[float]) -> Order:
-    """How far down each equation stands in its program, and the longest chain."""
+    """The level of each equation in its program, and the longest chain."""
     levels: dict[int, int] = {}
     chains: set[int] = set()
     for program in _programs(jaxpr):
@@ -86,7 +86,7 @@ class Held(NamedTuple):
 def held(
     jaxpr: Jaxpr, wiring: Wiring, lines: Sequence[int], donated: Sequence[int]
 ) -> Held:
-    """What is alive after each of the outermost equations; ``lines`` are theirs."""
+    """The values alive after each of the outermost equations; ``lines`` are theirs."""
     found = liveness(jaxpr, donated)
     positions = outermost(wiring)
     peak = found.peak

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from covector.analysis.explain import data
 from covector.analysis.explain.data import Data
-from covector.analysis.terminal import Row, Table, show_count, show_seconds
-from covector.core.sizes import show_bytes
+from covector.analysis.terminal import Row, Table, show_seconds
+from covector.core.sizes import show_bytes, show_count
 
 #: what the scope of a line says in the backward pass
 BACKWARD = "transpose("
@@ -111,7 +111,7 @@ def _lines(whole: Data, most: int) -> Table:
 
 
 class _Totals(NamedTuple):
-    """What a line costs with all that runs inside of it."""
+    """The cost of a line with all that runs inside of it."""
 
     operations: int
     flops: float
@@ -209,7 +209,7 @@ class _Tree:
             yield from self._rows(k, depth + 1, measured)
 
     def _steps(self, line: data.ProgramLine) -> str:
-        """How often a line runs in each run of what is around it, if not once."""
+        """The number of runs of a line in each run of what is around it, if not one."""
         if line.parent is None:
             return ""
         around = self.whole.lines[line.parent]

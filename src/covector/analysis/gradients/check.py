@@ -3,7 +3,7 @@
     wrong              it is not what difference quotients give, in random directions
     stopped, unused    the loss does not depend on the leaf, or not by a derivative
     zero, tiny, huge   it would not move the leaf, or too far
-    nan, infinite      it is no number; or the second derivative is none
+    nan, infinite      it is not a number; or the second derivative is none
 
 A cause is looked for where one of these is found: the rule of a user, or the line at
 which the derivative stops.

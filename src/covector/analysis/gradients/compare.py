@@ -186,7 +186,7 @@ def _calls(
 
 
 def _fault(op: Any, operands: Sequence[Any], limits: Limits) -> str:
-    """What is wrong with the rule of an operation at these operands, in words."""
+    """The fault of the rule of an operation at these operands, in words."""
     captured = len(getattr(op, "inert", ()))
     active = [i >= captured and x.type.inexact for i, x in enumerate(operands)]
     types = [x.type for x in operands]

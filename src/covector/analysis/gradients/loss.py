@@ -30,7 +30,7 @@ from covector.errors import (
     how_many,
 )
 from covector.operations.identities import StopGradient
-from covector.programs.higher_order.effects import without_effects
+from covector.programs.higher_order.jaxpr_passes import without_effects
 from covector.programs.jit.jit import jit
 from covector.transforms.checks import check_scalar
 from covector.transforms.linearize import linearize_flat
@@ -59,7 +59,7 @@ class Loss:
 
     @property
     def operands(self) -> list[Any]:
-        """What the program takes."""
+        """The operands of the program."""
         return [*self.captured, *self.primals]
 
     @property

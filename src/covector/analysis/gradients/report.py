@@ -12,7 +12,7 @@ __all__ = ["GradientFault", "GradientReport", "LeafGradient"]
 
 @dataclass(frozen=True)
 class GradientFault:
-    """What is wrong with the gradient of a leaf.
+    """The fault of the gradient of a leaf.
 
     kind  "wrong", "zero", "stopped", "unused", "tiny", "huge", "nan", "infinite",
           "second derivative" or "no derivative"
@@ -95,7 +95,7 @@ class GradientReport:
         return {layer: math.hypot(*found) for layer, found in norms.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """The data, as JSON has it; what is no number or infinite is None."""
+        """The data, as JSON has it; what is not a number or infinite is None."""
         leaves = [
             {k: _json(v) for k, v in asdict(leaf).items()} | {"ok": leaf.ok}
             for leaf in self.leaves

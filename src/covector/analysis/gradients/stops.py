@@ -98,7 +98,7 @@ class Backward:
 
     @cached_property
     def passed(self) -> dict[Equation, Passed]:
-        """What each of them makes of the cotangents that arrive."""
+        """The cotangents that each of them passes on, of those that arrive."""
         (out,) = self.program.outputs
         totals: dict[Any, Any] = {}
         if type(out) is Var:
@@ -114,7 +114,7 @@ class Backward:
         return found
 
     def _dependence(self, leaf: int, outputs: Sequence[int] | None) -> Dependence:
-        """What depends on a leaf, and is needed for these outputs."""
+        """The equations that depend on a leaf and are needed for these outputs."""
         number = len(self.loss.captured) + leaf
         return dependence(self.program, inputs=[number], outputs=outputs)
 

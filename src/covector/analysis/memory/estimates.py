@@ -25,7 +25,7 @@ from covector.core.sizes import show_bytes
 
 
 class ArgumentNeed(NamedTuple):
-    """What an argument takes, in bytes; ``name`` is its path, as ``params['w']``, or
+    """The memory of an argument, in bytes; ``name`` is its path, as ``params['w']``, or
     ``argument 0['w']`` where a stage was given, which knows no names.
     """
 
@@ -34,7 +34,7 @@ class ArgumentNeed(NamedTuple):
 
 
 class LineNeed(NamedTuple):
-    """What a line is the reason for, in bytes, at the fullest moment.
+    """The memory that a line is the reason for, in bytes, at the fullest moment.
 
     name         the line, as ``model.py:12 (layer)``
     temporaries  of values that are held then
@@ -53,7 +53,7 @@ class LineNeed(NamedTuple):
 
 @dataclass(frozen=True)
 class MemoryEstimate(Tabular):
-    """What a compiled program needs while it runs, in bytes, on each of its devices.
+    """The memory of a compiled program while it runs, in bytes, on each of its devices.
 
     name               the function
     argument_bytes     of its arguments, and of arrays that it closes over
@@ -81,7 +81,7 @@ class MemoryEstimate(Tabular):
 
     @property
     def peak_bytes(self) -> int:
-        """What it needs at most: arguments, results and temporary values together."""
+        """The most that it needs: arguments, results and temporary values together."""
         return (
             self.argument_bytes
             + self.result_bytes
@@ -91,7 +91,7 @@ class MemoryEstimate(Tabular):
 
     @property
     def unused_bytes(self) -> int:
-        """What of the temporary memory is in use by no line that is known, when it is
+        """The temporary memory that is in use by no line that is known, when it is
         fullest: gaps between values, and all of it where the plan does not tell.
         """
         return self.temporary_bytes - sum([line.temporaries for line in self.lines])
@@ -114,7 +114,7 @@ class MemoryEstimate(Tabular):
         }
 
     def tables(self) -> list[Table]:
-        """What is shown of it."""
+        """The tables that show it."""
         where = "" if self.devices == 1 else f" on each of {self.devices} devices"
         shared = ""
         if self.shared_bytes:
@@ -153,10 +153,10 @@ def estimate(fun: Function) -> Callable[..., MemoryEstimate]:
 
     >>> import covector as cv, covector.numpy as cnp
     >>> def f(x):
-    ...     return cnp.sort(cnp.outer(x, x), axis=0).sum()
+    ...     return cnp.linalg.matrix_power(cnp.tan(cnp.outer(x, x)), 2)
     >>> needs = cv.memory.estimate(f)(cv.ShapeDtypeStruct((1000,), "float32"))
     >>> needs.argument_bytes, needs.result_bytes, needs.temporary_bytes
-    (4000, 4, 12000000)
+    (4000, 4000000, 4000000)
     """
 
     def estimated(*args: Any, **kwargs: Any) -> MemoryEstimate:

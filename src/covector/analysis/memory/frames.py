@@ -38,7 +38,7 @@ def running_locals() -> dict[int, list[tuple[str, str]]]:
 
 def local_names(frame: FrameType) -> list[tuple[str, int]]:
     """The variables of a function's frame, with the identities of their values; none
-    for code that is no function: its variables are globals.
+    for code that is not a function: its variables are globals.
     """
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return []

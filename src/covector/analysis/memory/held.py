@@ -49,7 +49,7 @@ class HeldArray:
 
     @property
     def note(self) -> str:
-        """What is not as usual about its memory, in words."""
+        """The unusual facts about its memory, in words."""
         if self.shared == self.bytes and self.shared:
             return "shares its memory"
         if self.shared:
@@ -98,7 +98,7 @@ def held_by(
     arrays: Sequence[ConcreteArray],
     holders: Sequence[tuple[str, ...]] | None = None,
 ) -> list[HeldArray]:
-    """What these arrays hold, the largest first."""
+    """The memory of these arrays, the largest first."""
     blocks = [blocks_of(x) for x in arrays]
     sizes = [sum([b.bytes for b in found]) for found in blocks]
     counted: set[tuple[str, int]] = set()

@@ -105,7 +105,7 @@ class _Graph:
         return upper
 
     def holders(self, x: Any) -> list[Any]:
-        """What refers to an object."""
+        """The objects that refer to one."""
         return [self.objects[key] for key in self.above.get(id(x), ())]
 
     def names(self, array: Any) -> list[str]:
@@ -261,7 +261,7 @@ def _by_cell(function: Any, cell: Any, rest: str) -> Iterator[str]:
 def _by_named(
     holder: Any, x: Any, rest: str, attribute: str | None = None
 ) -> Iterator[str]:
-    """What something with a name holds."""
+    """The memory that something with a name holds."""
     for kinds, words in _WORDS:
         if _is(holder, kinds):
             found = words(holder, x, attribute)

@@ -15,7 +15,7 @@ from covector.core.source import Line
 
 
 class Owner(NamedTuple):
-    """What memory is attributed to: a line, and whether its array was there before the
+    """An owner of memory: a line, and whether its array was there before the
     block began, or is none but what a program that the line called needed for itself.
     """
 
@@ -36,7 +36,7 @@ class _Held:
 
 
 class Ledger:
-    """What arrays hold, by owner, now and at the peak."""
+    """The bytes that arrays hold, by owner, now and at the peak."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -94,13 +94,13 @@ class Ledger:
                 self._at_peak = {**self.now, owner: temporaries}
 
     def settled(self) -> int:
-        """What arrays hold now, those that went left out."""
+        """The bytes that arrays hold now, those that went left out."""
         with self._lock:
             self._release_gone()
             return self.bytes
 
     def at_peak(self) -> dict[Owner, int]:
-        """What was held at the peak, by owner."""
+        """The bytes held at the peak, by owner."""
         with self._lock:
             self._release_gone()
             return dict(self.now if self._at_peak is None else self._at_peak)

@@ -16,7 +16,7 @@ from covector.analysis.memory.tables import Tabular, table, table_of_texts
 from covector.analysis.terminal import Table
 from covector.core.sizes import show_bytes
 from covector.errors import how_many
-from covector.programs.placement.transfer import known_arrays
+from covector.placement.transfer import known_arrays
 
 #: what is said where lines are unknown
 HINT = (
@@ -66,7 +66,7 @@ class MemoryReport(Tabular):
         }
 
     def tables(self) -> list[Table]:
-        """What is shown of it."""
+        """The tables that show it."""
         count = how_many(len(self.arrays), "live array")
         title = f"{count}, {show_bytes(self.total_bytes)}"
         if self.deleted:

@@ -15,8 +15,8 @@ from covector.analysis.memory.held import HeldArray, held_by, line_name
 from covector.analysis.memory.tables import UNKNOWN
 from covector.core.sizes import show_bytes
 from covector.errors import how_many
+from covector.placement.transfer import known_arrays
 from covector.programs.jit.memory_limit import in_words
-from covector.programs.placement.transfer import known_arrays
 
 #: arrays, and lines of a program, that a message names
 _NAMED, _LINES = 8, 4

@@ -10,7 +10,7 @@ from covector.analysis.memory.tables import Tabular, table, table_of_texts
 from covector.analysis.terminal import Table
 from covector.core.sizes import show_bytes
 from covector.errors import ArgumentError, how_many
-from covector.programs.placement.transfer import known_arrays
+from covector.placement.transfer import known_arrays
 
 
 class Change(NamedTuple):
@@ -28,23 +28,23 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference(Tabular):
-    """What came and what went between two snapshots, the largest first."""
+    """The arrays that came and went between two snapshots, the largest first."""
 
     grown: tuple[Change, ...]
     shrunk: tuple[Change, ...]
 
     @property
     def bytes(self) -> int:
-        """How much more memory arrays hold; negative where it is less."""
+        """The growth of the memory of arrays; negative where it is less."""
         return sum([c.bytes for c in (*self.grown, *self.shrunk)])
 
     @property
     def arrays(self) -> int:
-        """How many more arrays there are; negative where there are fewer."""
+        """The growth of the number of arrays; negative where there are fewer."""
         return sum([c.arrays for c in (*self.grown, *self.shrunk)])
 
     def to_dict(self) -> dict[str, Any]:
-        """What changed, as JSON has it."""
+        """The changes, as JSON has them."""
         return {
             "version": 1,
             "bytes": self.bytes,
@@ -54,7 +54,7 @@ class Difference(Tabular):
         }
 
     def tables(self) -> list[Table]:
-        """What is shown of it."""
+        """The tables that show it."""
         if not self.grown and not self.shrunk:
             return [table("no array came, and none went")]
         columns = "type", "made at", "arrays", "memory"
@@ -75,7 +75,7 @@ class Difference(Tabular):
 
 @dataclass(frozen=True)
 class Snapshot(Tabular):
-    """What arrays held at one time, as plain data: it keeps none of them alive."""
+    """The memory of arrays at one time, as plain data: it keeps none of them alive."""
 
     arrays: tuple[HeldArray, ...]
     statistics: Statistics
@@ -86,7 +86,7 @@ class Snapshot(Tabular):
         return sum([x.bytes - x.shared for x in self.arrays])
 
     def compare(self, earlier: "Snapshot") -> Difference:
-        """What came and went since an earlier snapshot; also ``later - earlier``.
+        """Arrays that came and went since an earlier one; also ``later - earlier``.
 
         Arrays are compared, not numbers of them: three that went and three of the same
         kind that came are told as six changes, if other lines made them.
@@ -130,7 +130,7 @@ class Snapshot(Tabular):
         }
 
     def tables(self) -> list[Table]:
-        """What is shown of it."""
+        """The tables that show it."""
         title = how_many(len(self.arrays), "live array")
         return [
             table(f"{title}, {show_bytes(self.total_bytes)}"),
@@ -150,7 +150,7 @@ def _changes(
 
 
 def snapshot() -> Snapshot:
-    """What arrays hold now; ``later - earlier`` says what came and what went.
+    """The memory of arrays now; ``later - earlier`` says what came and what went.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> earlier = cv.memory.snapshot()

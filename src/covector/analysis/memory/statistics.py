@@ -13,7 +13,7 @@ from covector.runtime.memory import heap, keeps_memory
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What the allocator of a device says, in bytes; None for what it does not say.
+    """The counts of the allocator of a device, in bytes; None for what it does not say.
 
     The allocator of the CPU says nothing: its arrays are in the heap of the process.
     """
@@ -26,7 +26,7 @@ class DeviceMemory:
 
 @dataclass(frozen=True)
 class ProcessMemory:
-    """What the process holds, in bytes; None for what the system does not tell.
+    """The memory of the process, in bytes; None for what the system does not tell.
 
     resident       in main memory
     peak_resident  the most that was
@@ -46,7 +46,7 @@ class ProcessMemory:
 
 @dataclass(frozen=True)
 class Statistics(Tabular):
-    """What devices and the process hold."""
+    """The memory of devices and of the process."""
 
     devices: tuple[DeviceMemory, ...]
     process: ProcessMemory
@@ -60,7 +60,7 @@ class Statistics(Tabular):
         }
 
     def tables(self) -> list[Table]:
-        """What is shown of it."""
+        """The tables that show it."""
         process = self.process
         names = {
             "resident": process.resident,
@@ -87,7 +87,7 @@ def _shown(size: int | None) -> str:
 
 
 def statistics() -> Statistics:
-    """What devices and the process hold, as their allocators say.
+    """The memory of devices and of the process, as their allocators say.
 
     By default the heap of the process keeps what is freed, for the next arrays: arrays
     on the CPU that are gone are in ``process.heap_kept``, and ``process.resident`` does

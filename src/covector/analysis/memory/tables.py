@@ -50,10 +50,10 @@ def table_of_texts(
 
 
 class Tabular:
-    """What is shown as tables, in terminals and notebooks."""
+    """A report that is shown as tables, in terminals and notebooks."""
 
     def tables(self) -> list[Table]:
-        """What is shown: a subclass says."""
+        """The tables, which a subclass makes."""
         raise AssertionError("a subclass has tables")
 
     def __str__(self) -> str:

@@ -20,17 +20,17 @@ from covector.core.sizes import bytes_of, show_bytes
 from covector.core.source import user_line
 from covector.core.trace import current
 from covector.errors import OverBudget
-from covector.lowering.compile import CompiledProgram, ShardedProgram
+from covector.lowering.compiled import CompiledProgram, ShardedProgram
 from covector.lowering.evaluate import base
+from covector.placement.transfer import known_arrays
 from covector.programs.jit.jit import PjitFunction
-from covector.programs.placement.transfer import known_arrays
 
 #: lines that a message names
 _NAMED = 5
 
 
 class LineUse(NamedTuple):
-    """What a line took in a tracked block, in bytes.
+    """The memory that a line took in a tracked block, in bytes.
 
     name         the line, as ``train.py:40 (step)``
     arrays       the number of arrays that it made
@@ -50,7 +50,7 @@ class LineUse(NamedTuple):
 
 
 class Tracking(Tabular):
-    """What arrays and programs held in a block, and while it runs, up to now."""
+    """The memory of arrays and programs in a block; while it runs, up to now."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -59,7 +59,7 @@ class Tracking(Tabular):
 
     @property
     def current_bytes(self) -> int:
-        """What arrays hold now, or held at the end."""
+        """The memory of arrays now, or at the end."""
         return self._ledger.settled()
 
     @property
@@ -75,7 +75,7 @@ class Tracking(Tabular):
         return sum([taken for _, taken in self._ledger.made_by.values()])
 
     def lines(self) -> list[LineUse]:
-        """What each line took; the one that held most at the peak first."""
+        """The memory that each line took; the one that held most at the peak first."""
         ledger = self._ledger
         at_peak, now, made = ledger.at_peak(), dict(ledger.now), dict(ledger.made_by)
         found: dict[str, list[int]] = {}
@@ -94,7 +94,7 @@ class Tracking(Tabular):
         return sorted(used, key=lambda u: (-u.at_peak, -u.allocated))
 
     def to_dict(self) -> dict[str, Any]:
-        """What was found, as JSON has it."""
+        """The findings, as JSON has them."""
         return {
             "version": 1,
             "start_bytes": self.start_bytes,
@@ -105,7 +105,7 @@ class Tracking(Tabular):
         }
 
     def tables(self) -> list[Table]:
-        """What is shown of it."""
+        """The tables that show it."""
         title = (
             f"at most {show_bytes(self.peak_bytes)} held; "
             f"{show_bytes(self.start_bytes)} before, "
@@ -162,7 +162,7 @@ def track(limit: MemorySize | None = None) -> Iterator[Tracking]:
       ``to_dict()``; printed, it is a table by line.
 
     Raises:
-      ArgumentError: ``limit`` is no size.
+      ArgumentError: ``limit`` is not a size.
       OverBudget: more was held than ``limit``; it names the lines that held most.
 
     >>> import covector as cv, covector.numpy as cnp

@@ -4,16 +4,14 @@ The function is traced afresh, each ``vmap`` as a loop over its lanes, and its p
 is replayed (``programs/nonfinite``) from the arguments on.
 """
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from covector import options, tree
-from covector.analysis.nans.lane_by_lane import Search, lanes_apart
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.effects import Effect
@@ -29,8 +27,9 @@ from covector.errors import (
     NonFiniteError,
     NotDifferentiable,
 )
-from covector.programs.higher_order.effects import without_effects
+from covector.programs.higher_order.jaxpr_passes import without_effects
 from covector.programs.nonfinite.kinds import Kinds
+from covector.programs.nonfinite.lane_by_lane import Search, lanes_apart
 from covector.programs.nonfinite.origin import Origin
 from covector.programs.nonfinite.origins import origin_in
 
@@ -124,31 +123,23 @@ class _Arguments:
 def _is_traced(x: Any) -> bool:
     """Whether a leaf may be a value of the program: an array, or a number of floats.
 
-    Integers may be sizes, and what is no number is static.
+    Integers may be sizes, and what is not a number is static.
     """
     if isinstance(x, np.ndarray | np.generic):
         return x.dtype.kind not in "OUSMm"
     return isinstance(x, Array | float | complex)
 
 
-@contextlib.contextmanager
-def _tracing_afresh(lanes: bool) -> Iterator[Search]:
-    """Programs are traced afresh, with or without lanes that are apart."""
-    how = "lanes" if lanes else "batches"
-    with lanes_apart(lanes) as search, options.looking_into(how):
-        yield search
-
-
 def _explain(kinds: Kinds, arguments: _Arguments) -> Origin:
     """The origin in the program: with its lanes, where that gives the bad value too."""
     try:
-        with _tracing_afresh(lanes=True) as search:
+        with lanes_apart() as search:
             found = _replayed(kinds, arguments, search)
         if found:
             return found
     except CovectorError:
         pass  # what cannot be a loop over lanes: as it is
-    with _tracing_afresh(lanes=False) as search:
+    with lanes_apart(False) as search:
         return _replayed(kinds, arguments, search)
 
 
@@ -183,7 +174,7 @@ def _watched(kinds: Kinds, arguments: _Arguments, error: CovectorError) -> Origi
     note = f"run as it is, since it cannot be traced as a whole: {error}"
     try:
         with (
-            _tracing_afresh(lanes=True),
+            lanes_apart(),
             options.override(debug_nans=kinds.nans, debug_infs=kinds.infs),
         ):
             arguments.fun(*arguments.args, **arguments.kwargs)

@@ -44,8 +44,8 @@ def dependence(
     inputs: Sequence[int] | None = None,
     outputs: Sequence[int] | None = None,
 ) -> Dependence:
-    """What depends on chosen inputs, what chosen outputs need, or, with both, the slice
-    of the program between them.
+    """The dependents of chosen inputs, the sources of chosen outputs, or, for both, the
+    slice of the program between them.
 
     Args:
       jaxpr: a program, as ``covector.make_jaxpr(f)(*args)`` returns.
@@ -94,7 +94,7 @@ def _both(x: Sequence[bool], y: Sequence[bool]) -> Mask:
 
 
 class _Sweep(NamedTuple):
-    """What a sweep finds in one program.
+    """The findings of a sweep in one program.
 
     values  its variables that take part
     inside  for an equation that takes part, the masks with which the sweep begins in

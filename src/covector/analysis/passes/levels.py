@@ -51,7 +51,7 @@ class CriticalPath(NamedTuple):
 
     @property
     def parallelism(self) -> float:
-        """How many equations could run at once on average: total / length."""
+        """The number of equations that could run at once on average: total / length."""
         return self.total / self.length if self.length else 1.0
 
 
@@ -145,7 +145,7 @@ def _longest(jaxpr: Jaxpr, weight: Weight) -> CriticalPath:
 
 
 def _cost(e: Equation, weight: Weight) -> tuple[float, float]:
-    """What an equation costs, along its longest chain and in all."""
+    """The cost of an equation, along its longest chain and in all."""
     inside: list[tuple[float, float]] = []
     branches: list[tuple[float, float]] = []
     for region in e.op.regions:

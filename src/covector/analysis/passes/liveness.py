@@ -58,13 +58,13 @@ class Liveness(NamedTuple):
     peak: Peak
 
     def at(self, position: int) -> tuple[Lifetime, ...]:
-        """What is held while this equation runs, the largest first."""
+        """The values held while this equation runs, the largest first."""
         held = [v for v in self.values if v.born <= position <= v.dies]
         return tuple(sorted(held, key=lambda v: -v.nbytes))
 
 
 def liveness(jaxpr: Jaxpr, donated: Sequence[int] = ()) -> Liveness:
-    """How long each value of a program is kept, and the memory that this takes.
+    """The lifetime of each value of a program, and the memory that this takes.
 
     Equations run in order. A value is held from the equation that makes it to the last
     one that needs it. Arguments are the caller's, and held throughout; so are constants

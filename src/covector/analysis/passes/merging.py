@@ -69,7 +69,7 @@ def _can_be_merged(op: Primitive) -> bool:
 
 
 def _key(e: Equation) -> Hashable:
-    """What equal equations have in common."""
+    """The key that equal equations share."""
     operands = [a if type(a) is Var else of_literal(a) for a in e.inputs]
     return _operation_key(e), *operands, *[v.type for v in e.outputs]
 

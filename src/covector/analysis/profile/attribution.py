@@ -126,7 +126,7 @@ def _containers(program: str, module: Module) -> Iterator[Key]:
 def shares_of_lines(
     module: Module, computation: Computation, instruction: Instruction
 ) -> dict[Origin, float]:
-    """What part of a kernel's work each origin does; they add up to one.
+    """The part of a kernel's work that each origin does; they add up to one.
 
     Where XLA kept no line, the origins nearby share the kernel.
     """

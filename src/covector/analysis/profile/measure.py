@@ -16,9 +16,9 @@ from covector.core.trace import current
 from covector.errors import ArgumentError
 from covector.lowering.evaluate import base
 from covector.numpy.creation import copy
+from covector.placement.transfer import block_until_ready
 from covector.programs.jit.jit import PjitFunction
 from covector.programs.jit.stages import Compiled, Lowered, Traced
-from covector.programs.placement.transfer import block_until_ready
 from covector.runtime.profiling import ProfileOptions, TraceMe
 
 __all__ = ["KernelTime", "LinePart", "LineTime", "Profile", "profile"]
@@ -129,7 +129,7 @@ def _times(once: Callable[[], float], repeats: int | None) -> tuple[float, ...]:
 
 
 def _options() -> ProfileOptions:
-    """What is recorded: kernels, and no calls of Python functions."""
+    """The options of a recording: kernels, and no calls of Python functions."""
     made = ProfileOptions()
     made.host_tracer_level, made.python_tracer_level = 2, 0
     return made

@@ -41,7 +41,7 @@ class Segment(NamedTuple):
 
 
 def segments(events: Iterable[ThreadEvent]) -> list[Segment]:
-    """What threads worked on; of what is nested, the innermost."""
+    """The work of threads; of what is nested, the innermost."""
     threads: dict[int, _Thread] = {}
     tasks: dict[Any, Key | None] = {}
     found: list[Segment] = []
@@ -65,7 +65,7 @@ def segments(events: Iterable[ThreadEvent]) -> list[Segment]:
 
 
 class _Thread:
-    """What a thread is at, the innermost last; since when nothing changed."""
+    """The open work of a thread, the innermost last; and since when nothing changed."""
 
     def __init__(self, now: float) -> None:
         self.since = now
