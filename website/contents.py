@@ -55,7 +55,8 @@ CONTENTS = {
                 print_environment_info progress""",
     },
     "covector.numpy": {
-        "Creating arrays": "covector.numpy: creation ranges matrices mesh_grids",
+        "Creating arrays": """
+            covector.numpy: creation filling ranges matrices mesh_grids""",
         "Types and constants": "covector.numpy: types scalar_types",
         "Arithmetic": """
             covector.numpy: arithmetic ufuncs powers rounding minmax integers""",

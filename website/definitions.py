@@ -107,9 +107,11 @@ def _statements(module: str) -> dict[str, Statement]:
 
 
 def _top_level(body: list[ast.stmt]) -> list[Any]:
-    """The statements of a module, with those below ``if``."""
+    """The statements of a module, with those below ``if``, as editors read them."""
     found = []
     for node in body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "not TYPE_CHECKING":
+            continue
         if isinstance(node, ast.If):
             found += _top_level(node.body) + _top_level(node.orelse)
         elif isinstance(node, Statement):
