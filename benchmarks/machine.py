@@ -5,8 +5,9 @@ import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-PACKAGES = ("covector", "jax", "jaxlib", "numpy", "autograd", "torch")
+PACKAGES = ("covector", "jax", "jaxlib", "numpy", "scipy", "torch", "numba", "autograd")
 
 
 def description() -> dict[str, str]:
@@ -19,6 +20,27 @@ def description() -> dict[str, str]:
         "load before the run": f"{os.getloadavg()[0]:.2f}",
         "Python": platform.python_version(),
         **{name: installed(name) for name in PACKAGES},
+    }
+
+
+def limits() -> Any:
+    """How fast this machine reads memory and computes, as covector measures it."""
+    from covector.analysis import machine_limits  # noqa: PLC0415  starts a runtime
+
+    return machine_limits(measure=True)
+
+
+def rates(found: Any) -> dict[str, str]:
+    """The limits, for the list of facts."""
+    cached = [
+        f"{rate / 1e9:.0f} within {size / 1e6:.2g} MB" for size, rate in found.cached
+    ]
+    flops = [
+        f"{rate / 1e9:.0f} in {dtype}" for dtype, rate in found.flops_per_s.items()
+    ]
+    return {
+        "memory, GB/s": ", ".join([f"{found.bytes_per_s / 1e9:.0f}", *cached]),
+        "GFLOP/s": ", ".join(flops),
     }
 
 

@@ -13,7 +13,21 @@ Setup: TypeAlias = Callable[[Any], Callable[[], Any]]
 
 COVECTOR = "covector"
 JAX = "jax"
-PEERS = (COVECTOR, JAX, "numpy", "autograd", "torch")
+BEST = "the best peer"
+
+MODULES = {
+    COVECTOR: "covector",
+    JAX: "jax",
+    "numpy": "numpy",
+    "torch": "torch",
+    "compiled": "torch",
+    "numba": "numba",
+    "autograd": "autograd",
+}
+"""The module that a peer's programs are given. numpy stands for NumPy and SciPy, torch
+for eager PyTorch, compiled for ``torch.compile``."""
+
+PEERS = tuple(MODULES)
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,22 @@ class Goal:
 NO_SLOWER = Goal(1.05)
 """As fast as JAX: one program timed twice on a quiet machine differs by up to 5 %."""
 
+TIED = Goal(1.1, BEST)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a program must do at least: bytes to read and write, FLOPs in a dtype."""
+
+    bytes: float = 0.0
+    flops: float = 0.0
+    dtype: str = "float32"
+
+    def seconds(self, limits: Any) -> float:
+        """The least time on a machine with these ``machine_limits``."""
+        moving = self.bytes / limits.bandwidth(self.bytes)
+        return max(moving, self.flops / limits.flops_in(self.dtype))
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -41,13 +71,15 @@ class Measure:
       name: what is timed, in words; unique within its subject.
       program: the setup for covector and for JAX, which share their API.
       others: the setups of further peers, by name.
-      goals: what covector is to reach.
+      goals: what covector is to reach besides the goals of every row.
       clocked: the timed callable times itself and returns seconds. For work that can
         be done only once per fresh input, such as compiling.
       samples: how many samples one round takes at least; exactly, when ``clocked``.
       per: the time is divided by this, e.g. by the number of operations in a program.
       same: what the results of all peers must share: "value", "bits" or nothing.
-      reason: why a goal is missed; printed below the table when it is.
+      compared: the peers whose results are compared with covector's; default: all.
+      bound: what the program must do at least, if that says something.
+      reason: why it is behind a peer; printed below the table when it is.
     """
 
     name: str
@@ -55,9 +87,11 @@ class Measure:
     others: Mapping[str, Setup] = field(default_factory=dict)
     goals: tuple[Goal, ...] = ()
     clocked: bool = False
-    samples: int = 3
+    samples: int = 1
     per: int = 1
     same: str = "value"
+    compared: tuple[str, ...] = PEERS
+    bound: Bound | None = None
     reason: str = ""
 
     def setup_for(self, peer: str) -> Setup | None:

@@ -41,7 +41,8 @@ def fastest_call(
     budget: float,
 ) -> float:
     """Seconds per call in the fastest of the batches run within ``budget`` seconds."""
-    gc.collect()
+    if budget:
+        gc.collect()
     best = float("inf")
     end = perf_counter() + budget
     while samples > 0 or perf_counter() < end:

@@ -7,8 +7,10 @@ or hang, and the row then says so.
 import importlib
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from multiprocessing.connection import Connection
@@ -17,11 +19,14 @@ from typing import Any
 from benchmarks.measure import Measure
 from benchmarks.timing import calls_per_batch, fastest_call, fastest_sample
 
-PATIENCE = 180.0
+PATIENCE = 120.0
 """Seconds after which a program that has not answered is given up."""
 
 GRACE = 2.0
 """Seconds a process has to end by itself once the session has hung up."""
+
+SOME = 100_000
+"""Entries of each result that are compared with their positions."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Sample:
 
     seconds: float
     digest: str | None = None
-    sums: tuple[float, float] | None = None
+    sums: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Request:
-    """Time the measure called ``name`` for about ``budget`` seconds."""
+    """Time the measure called ``name`` for about ``budget`` seconds; without a budget,
+    prepare it: its program is set up, run once, and warm.
+    """
 
     name: str
-    budget: float
+    budget: float | None = None
 
 
 class Worker:
@@ -103,35 +110,46 @@ class Worker:
 def serve(connection: Connection, binding: Binding, subject: str, tiny: bool) -> None:
     """The worker's end: answer requests until the session hangs up."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session ends it
     measures = importlib.import_module(subject).measures(tiny)
     bench = Bench(binding, {m.name: m for m in measures})
-    while True:
-        try:
-            request = connection.recv()
-        except EOFError:
-            return
-        connection.send(bench.answer(request))
+    with uncompiled(binding.module) if tiny else nullcontext():
+        while True:
+            try:
+                request = connection.recv()
+            except EOFError:
+                return
+            connection.send(bench.answer(request))
+
+
+def uncompiled(module: str) -> AbstractContextManager[None]:
+    """Whether programs run can be seen without waiting for compilers."""
+    disable = getattr(importlib.import_module(module), "disable_jit", nullcontext)
+    return disable()
 
 
 class Bench:
-    """The programs of one peer, each set up when first asked for and then kept."""
+    """The programs of one peer: the one that was asked for last is kept."""
 
     def __init__(self, binding: Binding, measures: dict[str, Measure]) -> None:
         self.binding = binding
         self.measures = measures
-        self.ready: dict[str, Program | Failure] = {}
+        self.name = ""
+        self.program: Program | Failure = Failure("nothing was asked for")
 
     def answer(self, request: Request) -> Sample | Failure:
-        name = request.name
         try:
-            if name not in self.ready:
-                self.ready[name] = Program(self.measures[name], self.binding)
-            program = self.ready[name]
-            if isinstance(program, Program):
-                return program.sample(request.budget)
+            if request.name != self.name:
+                self.name, self.program = request.name, Failure("not set up")
+                self.program = Program(self.measures[request.name], self.binding)
+            if isinstance(self.program, Failure):
+                return self.program
+            if request.budget is None:
+                return self.program.first
+            return self.program.sample(request.budget)
         except Exception as error:  # noqa: BLE001 - whatever a peer raises is the answer
-            program = self.ready[name] = Failure(in_one_line(error))
-        return program
+            self.program = Failure(in_one_line(error))
+            return self.program
 
 
 class Program:
@@ -162,14 +180,34 @@ class Program:
 
 
 def fingerprint(result: Any) -> Sample:
-    """What two peers can compare without exchanging arrays."""
+    """What two peers can compare without exchanging arrays: a digest of the bits, the
+    sums of all entries, signed and absolute, and a sum in which positions count.
+    """
     numpy = importlib.import_module("numpy")
-    arrays = [numpy.asarray(leaf) for leaf in leaves(result)]
+    arrays = [flat(numpy, leaf) for leaf in leaves(result)]
     digest = sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()
-    wide = [a.astype(numpy.float64) for a in arrays]
-    signed = sum(float(a.sum()) for a in wide)
-    absolute = sum(float(abs(a).sum()) for a in wide)
-    return Sample(0.0, digest, (signed, absolute))
+    signed = absolute = placed = 0.0
+    for array in arrays:
+        wide = array.astype(numpy.float64)
+        signed += float(wide.sum())
+        absolute += float(numpy.abs(wide, out=wide).sum())
+        some = array[:: array.size // SOME + 1].astype(numpy.float64)
+        weights = numpy.cos(numpy.arange(some.size))
+        placed += float(some @ weights) * array.size / max(some.size, 1)
+    return Sample(0.0, digest, (signed, absolute, placed))
+
+
+def flat(numpy: Any, leaf: Any) -> Any:
+    """The entries of a peer's array in one line, complex ones as two."""
+    if hasattr(leaf, "detach"):
+        leaf = leaf.detach()
+        leaf = leaf if leaf.dtype.itemsize != 2 else leaf.float()
+    array = numpy.ascontiguousarray(leaf)
+    return (
+        array.view(array.real.dtype).ravel()
+        if array.dtype.kind == "c"
+        else array.ravel()
+    )
 
 
 def leaves(tree: Any) -> Iterator[Any]:

@@ -63,7 +63,6 @@ def new_shape(
         on_new_shapes(limit, operation),
         goals=(ONE_MILLISECOND,),
         clocked=True,
-        reason="above 32,768 elements an eager operation is compiled for each type",
     )
 
 

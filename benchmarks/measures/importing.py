@@ -28,7 +28,7 @@ def measures(tiny: bool) -> list[Measure]:
             "import",
             in_fresh_interpreter("import {0}"),
             {peer: in_fresh_interpreter("import {0}") for peer in OTHERS},
-            goals=(Goal(0.6),),
+            goals=(Goal(0.4),),
             clocked=True,
             samples=2,
         ),

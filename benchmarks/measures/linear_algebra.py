@@ -1,4 +1,4 @@
-"""Products and factorizations of matrices, large ones and many small ones, jitted."""
+"""Equations, factors and inverses of matrices, large ones and many small ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,36 +6,81 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Goal, Measure
+from benchmarks.measures.workload import everywhere, normal, workload
 
 TITLE = "Linear algebra"
 
-FUNCTIONS = ("matmul", "solve", "cholesky", "inv", "qr", "eigh", "svd")
+FUNCTIONS = ("solve", "cholesky", "inv", "qr", "eigh", "svd")
 #: functions of many small matrices; LAPACK is called for each in JAX
 SMALL = ("solve", "cholesky", "inv", "eigh", "svd")
-#: no slower than the best of them
-AMONG_THE_BEST = (Goal(1.1), Goal(1.1, "numpy"), Goal(1.1, "torch"))
 TEN_TIMES = (Goal(0.1),)
 
 
 def measures(tiny: bool) -> list[Measure]:
-    sizes = (4, 8) if tiny else (16, 256, 1024)
-    stacks = ((300, 2), (300, 3)) if tiny else ((10_000, 8), (100_000, 3))
+    sizes = (4,) if tiny else (16, 500)
+    stacks = ((5, 3),) if tiny else ((10_000, 8), (100_000, 3))
     found = [
-        row(name, (n, n), f"{name} of {n:,} × {n:,}", AMONG_THE_BEST)
+        row(name, (n, n), f"{name} of {n:,} × {n:,}")
         for name in FUNCTIONS
         for n in sizes
     ]
     for count, n in stacks:
-        goals = TEN_TIMES if n <= 4 else AMONG_THE_BEST
+        goals = TEN_TIMES if n <= 4 else ()
         found += [
             row(name, (count, n, n), f"{name} of {count:,} × {n} × {n}", goals)
             for name in SMALL
         ]
-    return found
+    return [*found, *fits(tiny)]
+
+
+def fits(tiny: bool) -> list[Measure]:
+    """Factors at work: principal components, least squares, a step of Newton's."""
+    rows, columns, units = (12, 3, 3) if tiny else (2000, 50, 30)
+    return [
+        everywhere(
+            f"singular values of {rows // 2} × {2 * columns}, centred",
+            lambda np: lambda x: np.linalg.svd(x - x.mean(0), full_matrices=False)[1],
+            normal((rows // 2, 2 * columns)),
+        ),
+        workload(
+            f"least squares by QR, {rows} × {columns}",
+            lambda cv: least_squares(cv.numpy, cv.numpy.linalg.qr),
+            normal((rows, columns), (rows,)),
+            others={
+                "numpy": lambda np: least_squares(np, np.linalg.qr),
+                "torch": lambda torch: least_squares(torch, torch.linalg.qr),
+            },
+        ),
+        workload(
+            f"Newton's step of a logistic regression, {rows} × {units}",
+            newton_step,
+            normal((units,), (rows, units), (rows,)),
+        ),
+    ]
+
+
+def least_squares(np: Any, qr: Any) -> Callable[..., Any]:
+    def fit(x: Any, y: Any) -> Any:
+        q, r = qr(x)
+        return np.linalg.solve(r, q.T @ y)
+
+    return fit
+
+
+def newton_step(cv: Any) -> Callable[..., Any]:
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        z = x @ w
+        return (cv.numpy.logaddexp(0.0, z) - y * z).mean() + 1e-2 * (w @ w)
+
+    def step(w: Any, x: Any, y: Any) -> Any:
+        curvature = cv.hessian(loss)(w, x, y)
+        return w - cv.numpy.linalg.solve(curvature, cv.grad(loss)(w, x, y))
+
+    return step
 
 
 def row(
-    name: str, shape: tuple[int, ...], title: str, goals: tuple[Goal, ...]
+    name: str, shape: tuple[int, ...], title: str, goals: tuple[Goal, ...] = ()
 ) -> Measure:
     return Measure(
         title,
@@ -55,14 +100,14 @@ def operands(name: str, shape: tuple[int, ...]) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape) / np.sqrt(shape[-1])
     x = (x @ np.swapaxes(x, -1, -2) + np.eye(shape[-1])).astype(np.float32)
-    if name not in ("matmul", "solve"):
+    if name != "solve":
         return [x]
     return [x, rng.standard_normal(shape).astype(np.float32)]
 
 
 def function(library: Any, name: str) -> Callable[..., Any]:
     """One result, or a tuple of results."""
-    found = library.matmul if name == "matmul" else getattr(library.linalg, name)
+    found = getattr(library.linalg, name)
 
     def run(*args: Any) -> Any:
         out = found(*args)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.measure import NO_SLOWER, Measure, Setup
+from benchmarks.measure import Measure, Setup
 
 TITLE = f"Several processes, on {os.cpu_count()} cores"
 
@@ -82,7 +82,7 @@ for turn in range(4):
 
 
 def measures(tiny: bool) -> list[Measure]:
-    counts = (2,) if tiny else (1, 2, 4)
+    counts = (2,) if tiny else (1, 2)
     wide, batch, steps = (8, 16, 2) if tiny else (512, 512, 20)
     sizes = {"wide": wide, "steps": steps}
     several = [n for n in counts if n > 1]
@@ -94,7 +94,6 @@ def measures(tiny: bool) -> list[Measure]:
                 n,
                 STEP.format(batch=batch, program="step", **sizes),
                 "best",
-                NO_SLOWER,
             )
             for n in counts
         ],
@@ -104,7 +103,6 @@ def measures(tiny: bool) -> list[Measure]:
                 n,
                 STEP.format(batch=batch * n, program="step", **sizes),
                 "best",
-                NO_SLOWER,
             )
             for n in several
         ],
@@ -114,7 +112,6 @@ def measures(tiny: bool) -> list[Measure]:
                 n,
                 STEP.format(batch=batch, program="reduce", **sizes),
                 "best",
-                NO_SLOWER,
                 reason="the compiled programs are the same; covector's run on the "
                 "thread that calls them (COVECTOR_ASYNC_CPU=1: on others, as JAX's do)",
             )
@@ -124,10 +121,10 @@ def measures(tiny: bool) -> list[Measure]:
 
 
 def row(
-    name: str, count: int, statements: str, answer: str, *goals: Any, reason: str = ""
+    name: str, count: int, statements: str, answer: str, reason: str = ""
 ) -> Measure:
     setup = in_processes(count, statements, answer)
-    return Measure(name, setup, {}, goals, clocked=True, samples=1, reason=reason)
+    return Measure(name, setup, clocked=True, samples=1, reason=reason)
 
 
 def in_processes(count: int, statements: str, answer: str) -> Setup:

@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Goal, Measure
+from benchmarks.measure import Measure
 
 TITLE = "Signals"
-
-#: as fast as the faster of two libraries, up to a fifth
-AMONG_THE_BEST = (Goal(1.2), Goal(1.2, "numpy"))
 
 
 def measures(tiny: bool) -> list[Measure]:
@@ -40,7 +37,6 @@ def measures(tiny: bool) -> list[Measure]:
             name,
             lambda cv, what=what: transform(cv, *what),
             {"numpy": lambda np_, what=what: transform_by_scipy(*what)},
-            goals=AMONG_THE_BEST,
         )
         for name, *what in transforms
     ]
@@ -48,7 +44,6 @@ def measures(tiny: bool) -> list[Measure]:
         f"convolution of {side} × {side} with {kernel} × {kernel} by transforms",
         lambda cv: convolve(cv, side, kernel),
         {"numpy": lambda np_: convolve_by_scipy(side, kernel)},
-        goals=AMONG_THE_BEST,
     )
     return [*found, convolution]
 
