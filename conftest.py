@@ -2,10 +2,14 @@
 tracebacks with the frames of covector.
 """
 
+import importlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+SOURCES = Path(__file__).parent / "src"
 
 # It takes effect when the first array is made. Programs on one device do not notice.
 os.environ.setdefault("COVECTOR_NUM_CPU_DEVICES", "8")
@@ -18,6 +22,15 @@ collect_ignore = ["src/covector/compat/jax.py", "src/covector/compat/door"]
 
 #: they have no doctests, and tests/test_gallery.py imports and runs them
 collect_ignore_glob = ["docs/gallery/*.py"]
+
+
+def pytest_collect_file(file_path: Path) -> None:
+    """Import the package of a module before pytest imports the module by itself.
+
+    Its parent's attribute becomes the module then, where a function has that name.
+    """
+    if SOURCES / "covector" in file_path.parents:
+        importlib.import_module(".".join(file_path.parent.relative_to(SOURCES).parts))
 
 
 @pytest.fixture(autouse=True, scope="session")

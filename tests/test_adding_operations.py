@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 #: an operation that no other uses, and that nothing is special about
-NAME = "sinh"
+NAME = "asinh"
 
 
 def test_an_elementwise_operation_is_named_in_four_files_and_the_changelog():

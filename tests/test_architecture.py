@@ -27,7 +27,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
 IDENTIFIER = re.compile(r"([A-Za-z_]\w*)(\.[A-Za-z_]\w*)*(\(.*\))?")
 #: comments that loosen the checks of types for more than one rule on one line
 LOOSER = re.compile(r"# *(pyright:(?! *ignore\[)|type: *ignore(?!\[)|mypy:).*")
-#: what is no name of ours: Python's words, and the operations of compilers
+#: what is not a name of ours: Python's words, and the operations of compilers
 FOREIGN = {*keyword.kwlist}
 DIALECTS = ("sdy.", "stablehlo.")
 
@@ -93,6 +93,20 @@ def test_the_floors_of_programs_are_those_of_the_import_contract():
     assert {(int(floor), room) for floor, room in rows} == wanted
 
 
+def test_every_module_that_changes_its_own_objects_is_in_the_table_of_state():
+    text = read(DOCUMENTS[0])
+    layers = text.partition("## The layers")[2].partition("\n## ")[0]
+    state = text.partition("\n## State")[2].partition("\n## ")[0]
+    listed = {f for path in quoted_paths_in(layers + state) for f in locate(path)}
+    changing = {file: changed_globals(file) for file in SOURCE.rglob("*.py")}
+    missing = [
+        f"{file.relative_to(SOURCE)}: {', '.join(sorted(names))}"
+        for file, names in changing.items()
+        if names and file not in listed
+    ]
+    assert not missing, "\n".join(missing)
+
+
 def test_the_glossary_has_at_most_forty_nouns_each_once():
     nouns = re.findall(r"^\| \*\*([\w ]+)\*\*", read(DOCUMENTS[0]), re.MULTILINE)
     assert len(nouns) == len({*nouns}) <= 40
@@ -116,13 +130,21 @@ def read(file: Path) -> str:
 
 def quoted(document: Path) -> list[str]:
     """The texts in backticks outside of code blocks, without line breaks."""
-    prose = FENCE.sub("", read(document))
-    return [" ".join(text.split()) for text in QUOTED.findall(prose)]
+    return quoted_in(read(document))
+
+
+def quoted_in(text: str) -> list[str]:
+    prose = FENCE.sub("", text)
+    return [" ".join(quote.split()) for quote in QUOTED.findall(prose)]
 
 
 def quoted_paths(document: Path) -> list[str]:
     """The paths in backticks; of ``operations/SUBJECT.py`` the folder."""
-    found = [text.partition(":")[0] for text in quoted(document)]
+    return quoted_paths_in(read(document))
+
+
+def quoted_paths_in(text: str) -> list[str]:
+    found = [quote.partition(":")[0] for quote in quoted_in(text)]
     paths = [p for p in found if PATH.fullmatch(p) and p != "/"]
     return [p.partition("SUBJECT")[0] for p in paths]
 
@@ -181,3 +203,51 @@ def defined_in_examples(document: Path) -> set[str]:
 def words(name: str) -> list[str]:
     """The parts of ``a.b(c)`` that are names: a and b."""
     return name.partition("(")[0].split(".")
+
+
+#: methods that change what they are called on
+CHANGING = {
+    *("add", "append", "appendleft", "clear", "discard", "extend", "insert"),
+    *("move_to_end", "pop", "popitem", "popleft", "remove", "setdefault", "update"),
+}
+
+
+def changed_globals(file: Path) -> set[str]:
+    """The objects of a module that its functions change."""
+    tree = ast.parse(read(file))
+    values = (ast.Assign, ast.AnnAssign)
+    held = [n for n in tree.body if isinstance(n, ast.ClassDef)]
+    names = {n.name for n in held}
+    for node in tree.body:
+        if isinstance(node, values) and node.value is not None:
+            targets = getattr(node, "targets", None) or [node.target]
+            names |= {t.id for t in targets if isinstance(t, ast.Name)}
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = set()
+    for function in ast.walk(tree):
+        if isinstance(function, functions):
+            own = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+            found |= {name for name in changed_names(function) if name not in own}
+    return found & names
+
+
+def changed_names(function: ast.AST) -> set[str]:
+    """The names of objects of which a function sets parts, or calls such a method."""
+    found: set[str | None] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            if isinstance(node.ctx, ast.Store | ast.Del):
+                found.add(name_of_object(node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in CHANGING:
+                found.add(name_of_object(node.func.value))
+        elif isinstance(node, ast.Global):
+            found.update(node.names)
+    return {name for name in found if name is not None}
+
+
+def name_of_object(node: ast.AST) -> str | None:
+    """``x`` of ``x``, ``x.y`` and ``x[y]``, to any depth."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

@@ -21,9 +21,10 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
 from covector.cli.help import pages
+from covector.core.convert import page_of_class
 from covector.core.trace import current
-from covector.errors import page_of_class
 from covector.lowering.evaluate import base
+from covector.message_lines import WIDTH
 
 
 @pytest.fixture(autouse=True)
@@ -507,7 +508,7 @@ def test_options_that_do_not_exist_or_cannot_be():
         cv.config.update("numpy_dtype_promotion", "loose")
 
 
-# -- what is no function, and arguments that one does not have -------------------------
+# -- what is not a function, and arguments that one does not have ----------------------
 
 
 def produced(x):
@@ -562,7 +563,7 @@ def test_a_function_of_functions_says_which_of_them_is_none(words):
 
 
 class Unregistered:
-    """A class of a user, which is no pytree."""
+    """A class of a user, which is not a pytree."""
 
 
 def test_an_object_of_a_class_that_is_not_registered_names_the_way_to_register():
@@ -723,7 +724,7 @@ def test_the_examples_of_a_page_raise_the_error_it_is_about(name, laid_out):
     assert raised and {error.page for error in raised} == {name}
     for error in raised:
         first, *others = str(error).splitlines()
-        assert len(first) <= errors.WIDTH and max(map(len, others)) <= errors.WIDTH
+        assert max(map(len, [first, *others])) <= WIDTH
 
 
 #: a number of things, in a message

@@ -16,7 +16,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import lax
-from covector.core import convert, jaxpr, primitive, types
+from covector.core import convert, jaxpr, operation_caches, primitive, types
 from covector.numpy import promote
 from covector.programs.higher_order import hash_consing
 from covector.programs.jit import program_cache, recompiles
@@ -31,7 +31,7 @@ def small_caches(monkeypatch):
     for module in (hash_consing, program_cache, recompiles):
         monkeypatch.setattr(module, "_CAPACITY", BOUND)
     monkeypatch.setattr(compilation_cache, "_ENTRIES_IN_MEMORY", BOUND)
-    monkeypatch.setattr(primitive, "MOST_INSTANCES", 4 * BOUND)
+    monkeypatch.setattr(operation_caches, "MOST_INSTANCES", 4 * BOUND)
     monkeypatch.setattr(primitive, "MOST_PLANS", 4 * BOUND)
     monkeypatch.setattr(jaxpr, "MOST_MEMOS", BOUND)
     monkeypatch.setattr(types, "_recent", deque(maxlen=BOUND))

@@ -153,6 +153,10 @@ def test_editors_complete_members_of_arrays_that_the_field_has():
         ("lax", "sin_p", "sin; operations of your own begin at covector.extend"),
         ("random", "randn", r"normal\(key, shape\)"),
         ("nn", "Linear", "x @ w"),
+        ("scipy.linalg", "pinv", "covector.numpy.linalg.pinv"),
+        ("scipy.signal", "butter", "scipy.signal.butter, outside of functions that"),
+        ("ops", "segment_mean", "segment_sum, divided by that of ones"),
+        ("random", "SeedSequence", r"split\(key, n\)"),
     ],
 )
 def test_names_of_other_libraries_say_what_to_use(module, name, instead):
@@ -182,3 +186,16 @@ def test_a_misspelled_name_is_answered_with_the_nearest(module, name, near):
 def test_names_that_are_said_to_be_missing_are_missing():
     for path, names in missing_names.INSTEAD.items():
         assert not {*names} & {*importlib.import_module(path).__all__}
+    assert not {*missing_names.MEMBERS} & {*dir(covector.numpy.ones(3))}
+
+
+def test_examples_of_a_module_run_alone_where_a_function_has_its_name():
+    module = ROOT / "src" / "covector" / "debug" / "callback.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", module],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout

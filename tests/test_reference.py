@@ -1,11 +1,14 @@
 """The API reference has every public name, and what it says of each is right."""
 
 import ast
+import importlib
 import inspect
+import re
 
 import pytest
 
 import covector
+from covector.core.annotations import Named
 from website import (
     class_members,
     contents,
@@ -26,6 +29,8 @@ def same(one, other):
     """Whether two names stand for one thing. Tests of examples may import a module a
     second time, so classes and functions are compared by their names.
     """
+    if isinstance(one, Named) and one is not other:
+        return one.value == other
     if hasattr(one, "__qualname__"):
         return (one.__module__, one.__qualname__) == (
             getattr(other, "__module__", None),
@@ -189,3 +194,72 @@ def test_members_of_arrays_are_all_described():
     assert {n for n in dir(covector.Array) if n[0] != "_"} <= {*members}
     assert members["cumsum"].signature.startswith("cumsum(\n    axis: int | None")
     assert members["ndim"].signature == "Array.ndim: int"
+
+
+#: the functions that programs of the field call most
+MOST_USED = {
+    "covector.numpy": """
+        abs add all allclose any append arange arccos arctan2 argmax argmin argsort
+        array asarray atleast_1d broadcast_to ceil clip concatenate cos cumsum diag
+        diff dot einsum empty equal exp expand_dims expm1 eye finfo flip floor full
+        full_like hstack isclose iscomplexobj isfinite isinf isnan issubdtype
+        linspace log log1p logical_and logical_not logical_or matmul max maximum
+        mean meshgrid min minimum mod moveaxis multiply ndim ones ones_like outer
+        pad power prod real repeat reshape result_type roll round searchsorted shape
+        sign sin size sort split sqrt square squeeze stack std sum swapaxes take
+        take_along_axis tanh tensordot tile trace transpose tril triu vectorize
+        where zeros zeros_like""",
+    "covector": """
+        default_backend device_count device_get device_put devices eval_shape grad
+        jit jvp local_device_count local_devices make_jaxpr pmap process_count
+        process_index value_and_grad vjp vmap""",
+    "covector.lax": """
+        cond conv_general_dilated dynamic_slice dynamic_slice_in_dim
+        dynamic_update_slice fori_loop psum rsqrt scan select stop_gradient switch
+        top_k while_loop with_sharding_constraint""",
+    "covector.random": """
+        PRNGKey bernoulli categorical choice fold_in key normal permutation randint
+        split uniform""",
+    "covector.tree_util": """
+        register_pytree_node register_pytree_node_class tree_flatten tree_leaves
+        tree_map tree_map_with_path tree_reduce tree_structure tree_unflatten""",
+    "covector.numpy.linalg": """
+        cholesky eigh inv norm solve svd""",
+    "covector.nn": """
+        log_softmax one_hot relu sigmoid softmax softplus""",
+    "covector.scipy.linalg": """
+        solve_triangular""",
+    "covector.scipy.special": """
+        logsumexp""",
+    "covector.flatten_util": """
+        ravel_pytree""",
+}
+
+
+def most_used():
+    """By their full names."""
+    for module, names in MOST_USED.items():
+        space = importlib.import_module(module)
+        yield from (
+            (f"{module}.{name}", getattr(space, name)) for name in names.split()
+        )
+
+
+def test_what_is_used_most_says_all_that_a_reader_asks():
+    """Which arguments there are, what is returned and raised, and what is beside it."""
+    lacking = {}
+    for path, function in most_used():
+        text = inspect.getdoc(function)
+        parameters = inspect.signature(function).parameters
+        parts = [">>> ", "Returns:", "See also: "] + ["Args:"] * bool(parameters)
+        missing = [part for part in parts if f"\n{part}" not in text]
+        missing += [name for name in parameters if not re.search(rf"\b{name}\b", text)]
+        if missing:
+            lacking[path] = missing
+    assert lacking == {}
+
+
+def test_what_is_used_most_says_what_it_raises():
+    """But what takes anything."""
+    silent = [p for p, f in most_used() if "\nRaises:" not in inspect.getdoc(f)]
+    assert silent == ["covector.default_backend", "covector.lax.stop_gradient"]

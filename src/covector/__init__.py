@@ -44,16 +44,24 @@ from covector.configuration import (
     transfer_guard_host_to_device,
     warn_batched_cond,
 )
+from covector.core.array import Shard
 from covector.core.array_like import Array, link
 from covector.core.convert import ShapeDtypeStruct
 from covector.core.dtypes import float0
 from covector.core.references import Ref
-from covector.core.sharding.shard import Shard
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
 from covector.core.tracebacks import install as install_tracebacks
 from covector.lowering.evaluate import base
+from covector.placement.device_put import device_put, reshard
+from covector.placement.transfer import (
+    block_until_ready,
+    copy_to_host_async,
+    default_backend,
+    device_get,
+    live_arrays,
+)
 from covector.programs.custom_rules.custom_derivative import custom_jvp, custom_vjp
 from covector.programs.higher_order.named_scope import named_call, named_scope
 from covector.programs.jit.inspection import (
@@ -65,14 +73,6 @@ from covector.programs.jit.inspection import (
 )
 from covector.programs.jit.jit import jit
 from covector.programs.jit.program_cache import clear_caches
-from covector.programs.placement.device_put import device_put, reshard
-from covector.programs.placement.transfer import (
-    block_until_ready,
-    copy_to_host_async,
-    default_backend,
-    device_get,
-    live_arrays,
-)
 from covector.programs.remat.checkpoint import checkpoint
 from covector.programs.remat.checkpoint import checkpoint as remat
 from covector.programs.remat.policies import checkpoint_policies
@@ -87,7 +87,8 @@ from covector.runtime.client import (
     process_indices,
 )
 from covector.runtime.memory import bind_description
-from covector.transforms.derivatives import grad, jvp, linearize, value_and_grad, vjp
+from covector.transforms.derivatives import jvp, linearize, vjp
+from covector.transforms.gradients import grad, value_and_grad
 from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
 from covector.transforms.vmap import vmap
 from covector.version import __version__
@@ -129,17 +130,17 @@ if TYPE_CHECKING:
     from covector.analysis.nans.explain_nan import explain_nan
     from covector.analysis.profile.measure import profile
     from covector.analysis.rules import check_rule
+    from covector.callbacks.callback import effects_barrier, pure_callback
     from covector.core.sharding.context_mesh import set_mesh
     from covector.core.sharding.make_mesh import make_mesh
     from covector.debug.progress import progress
     from covector.environment import print_environment_info
-    from covector.programs.callbacks.callback import effects_barrier, pure_callback
-    from covector.programs.custom_rules.custom_gradient import custom_gradient
-    from covector.programs.placement.make_array import (
+    from covector.placement.make_array import (
         make_array_from_callback,
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
+    from covector.programs.custom_rules.custom_gradient import custom_gradient
     from covector.programs.spmd.data_parallel import data_parallel
     from covector.programs.spmd.pmap import pmap
     from covector.programs.spmd.shard_map_api import shard_map
@@ -196,23 +197,23 @@ _FUNCTIONS = {
     "compose": "transforms.compose",
     "custom_gradient": "programs.custom_rules.custom_gradient",
     "data_parallel": "programs.spmd.data_parallel",
-    "effects_barrier": "programs.callbacks.callback",
+    "effects_barrier": "callbacks.callback",
     "empty_ref": "ref",
     "explain": "analysis.explain.explanation",
     "explain_nan": "analysis.nans.explain_nan",
     "free_ref": "ref",
     "freeze": "ref",
     "linear_transpose": "transforms.linear_transpose",
-    "make_array_from_callback": "programs.placement.make_array",
-    "make_array_from_process_local_data": "programs.placement.make_array",
-    "make_array_from_single_device_arrays": "programs.placement.make_array",
+    "make_array_from_callback": "placement.make_array",
+    "make_array_from_process_local_data": "placement.make_array",
+    "make_array_from_single_device_arrays": "placement.make_array",
     "make_mesh": "core.sharding.make_mesh",
     "new_ref": "ref",
     "pmap": "programs.spmd.pmap",
     "print_environment_info": "environment",
     "profile": "analysis.profile.measure",
     "progress": "debug.progress",
-    "pure_callback": "programs.callbacks.callback",
+    "pure_callback": "callbacks.callback",
     "set_mesh": "core.sharding.context_mesh",
     "shard_map": "programs.spmd.shard_map_api",
     "smap": "programs.spmd.smap",

@@ -34,12 +34,21 @@ class Config:
     def update(self, name: str, value: Any) -> None:
         """Set an option for every thread that has no override of its own.
 
+        Args:
+          name: the name of an option; ``covector.config.values`` has all.
+          value: what it is to be.
+
+        Returns:
+          Nothing.
+
         Raises:
           UnknownOption: (a SettingError) no option has this name.
           SettingError: the value is not one of its choices.
 
         >>> import covector as cv
         >>> cv.config.update("numpy_rank_promotion", "allow")
+
+        See also: ``covector.enable_x64`` and others, for a ``with`` block.
         """
         name = name.removeprefix("jax_")
         if name in _PROCESS_SETTINGS:
@@ -296,8 +305,9 @@ def debug_nans(check: bool = True) -> AbstractContextManager[None]:
     """Results are searched for NaN, on this thread, until the block ends.
 
     Every operation that runs by itself is looked at, and every call of a jitted
-    function; if a program gives a NaN, it is run once more, operation by operation, to
-    name the one that made it, its line, and its operands.
+    function; if a program gives a NaN, it is traced and run once more, operation by
+    operation, to name the one that made it, its line, its operands, the step of a loop
+    and the lane of a vmap.
 
     Raises:
       NonFiniteError: (a FloatingPointError) in the block, where a result holds NaN.
@@ -357,7 +367,7 @@ def checking_leaks() -> AbstractContextManager[None]:
 
 
 def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
-    """What happens where values move between the host and devices, or between devices,
+    """The rule for values that move between the host and devices, or between devices,
     on this thread, until the block ends.
 
     Args:

@@ -17,12 +17,11 @@ from covector.core.dtypes import (
     extended,
     float0,
     is_key,
-    issubdtype,
     prng_key,
     python_type,
     short_name,
 )
-from covector.core.number_info import bit_width, finfo, iinfo
+from covector.core.number_info import bit_width, finfo, iinfo, issubdtype
 from covector.core.promotion import operand_type, result_type
 from covector.errors import DTypeKindError, TypePromotionError
 
@@ -51,7 +50,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     floating-point dtype of arrays.
 
     Raises:
-      DTypeError: ``dtype`` is no element type.
+      DTypeError: ``dtype`` is not an element type.
       DTypeKindError: it is the type of random keys, without ``allow_extended_dtype``.
 
     >>> canonicalize_dtype("float64")
@@ -70,7 +69,7 @@ def itemsize_bits(dtype: Any) -> int:
     """Bits per element, counting 4 for ``int4`` although it is stored in a byte.
 
     Raises:
-      DTypeError: ``dtype`` is no element type.
+      DTypeError: ``dtype`` is not an element type.
       DTypeKindError: it is the type of random keys.
 
     >>> itemsize_bits("int4"), itemsize_bits(bool), itemsize_bits("complex64")

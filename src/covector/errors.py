@@ -53,14 +53,11 @@
     ├── SparseEfficiencyError   a form of a sparse array that takes more memory
     └── StaticArgumentError     a static argument that cannot be one
 
-Where JAX has another name for a class, that name is an alias at the end of this file.
-
 Each class also derives from the builtin exception that a caller would expect. Messages
 say who, what was wanted, what came (types written like ``f32[4]``), and the way out.
 """
 
-import re
-import textwrap
+from collections.abc import Iterable
 from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -69,112 +66,65 @@ import numpy as np
 
 from covector import namespaces
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
 
-
-def did_you_mean(name: object, known: "Iterable[object]") -> str:
+def did_you_mean(name: object, known: Iterable[object]) -> str:
     """`` Did you mean 'batch'?``, for a name that is near a known one; else nothing."""
     near = get_close_matches(str(name), [str(k) for k in known], 1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def short_name(qualified: str) -> str:
-    """``Net.loss`` of ``train.<locals>.Net.loss``: beside it stand a file and a line,
-    which tell what is around.
-    """
+    """``Net.loss`` of ``train.<locals>.Net.loss``: file and line stand beside it."""
     return qualified.rpartition("<locals>.")[2]
 
 
-def how_many(number: "int | Any", noun: str, nouns: str = "") -> str:
+def how_many(number: Any, noun: str, nouns: str = "") -> str:
     """``1 argument``, ``2 arguments``; ``nouns`` where that is not noun and s."""
     # By its text: a size that is a symbol does not say whether it is 1.
     return f"{number} {noun if str(number) == '1' else nouns or noun + 's'}"
 
 
-def page_of_class(x: object) -> str | None:
-    """The page about ``x``, which is no array, if it is of a class of the user's."""
-    return None if type(x).__module__ == "builtins" else "unregistered-class"
-
-
-def if_of_arrays(x: object) -> str:
-    """What to do with a value of such a class."""
-    return (
-        "If arrays are inside, make the class a pytree: "
-        "covector.tree_util.register_dataclass. "
-        if page_of_class(x)
-        else ""
-    )
-
-
-#: columns of a line of a message
-WIDTH = 100
 #: whether ``str`` of an error gives lines: while it is printed
 in_lines: "ContextVar[bool]" = ContextVar("in_lines", default=False)
-
-# Ends of sentences, and the commas and colons where a long one is best broken.
-_SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z`'\"(])")
-_CLAUSE = re.compile(r"(?<=[,:;]) ")
-# An expression that fits a line is not broken.
-_BRACKETS = re.compile(r"[(\[][^()\[\]]{,50}[)\]]")
 
 
 class CovectorError(Exception):
     """Base of every error that covector raises on purpose.
 
-    ``str`` gives the message as it was raised. Printed tracebacks show it in lines of
-    at most 100 characters. The first is the first sentence, or as much of it as a line
-    holds. The last one names the page about the error, where there is one.
+    ``str`` gives the message as it was raised. Printed tracebacks show it in lines: the
+    first is its first sentence, the last names the page about the error, if any.
 
     Args:
       args: the message, on one line, or in lines that are kept as they are.
-      page: the page about this error, ``docs/errors/<page>.md``; by default that of the
-        class.
+      page: ``docs/errors/<page>.md`` is about it; by default the page of the class.
     """
 
     #: the page about errors of this class
     page: str | None = None
 
-    def __init__(self, *args: object, page: str | None = None, **named: "Any") -> None:
+    def __init__(self, *args: object, page: str | None = None, **named: Any) -> None:
         super().__init__(*args, **named)
+        self.made()
         if page is not None:
             self.page = page
+
+    @staticmethod
+    def made() -> None:
+        """Called with each new error; who prints tracebacks sets it."""
 
     def __str__(self) -> str:
         text = super().__str__()
         if not in_lines.get():
             return text
-        lines = [line for given in text.split("\n") for line in _in_lines(given)]
-        if self.page is not None:
-            lines.append(f"More: covector help {self.page}")
-        return "\n".join(lines)
+        from covector.message_lines import in_lines_of  # noqa: PLC0415  few are printed
 
-
-def _in_lines(text: str) -> list[str]:
-    """A paragraph in lines: the first ends with its first sentence, or inside of it."""
-    if len(text) <= WIDTH:
-        return [text]
-    text = _BRACKETS.sub(lambda found: found[0].replace(" ", "\0"), text)
-    ends = [found.start() for found in _SENTENCE.finditer(text[: WIDTH + 2])]
-    if not ends:
-        clauses = _CLAUSE.finditer(text[: WIDTH + 1])
-        ends = [end for found in clauses if (end := found.start()) > WIDTH // 2][-1:]
-    first = text[: ends[0]] if ends else textwrap.wrap(text, WIDTH, **_WHOLE_WORDS)[0]
-    rest = text[len(first) :].lstrip()
-    lines = [first, *textwrap.wrap(rest, WIDTH, **_WHOLE_WORDS)]
-    return [line.replace("\0", " ") for line in lines]
-
-
-# A word may be a path, or an expression that is to be copied.
-_WHOLE_WORDS: "Any" = {"break_long_words": False, "break_on_hyphens": False}
+        return "\n".join(in_lines_of(text, self.page))
 
 
 class TypeMismatch(CovectorError, TypeError, ValueError):
     """Operands whose shapes or dtypes do not go together.
 
-    Both a TypeError and a ValueError: callers who know NumPy expect the second for
-    shapes, and callers who know the field's other libraries the first.
+    A ValueError as in NumPy, and a TypeError as in the field's other libraries.
     """
 
 
@@ -207,7 +157,7 @@ class AxisError(CovectorError, ValueError, IndexError, NameError):
 
 
 class InvalidIndex(CovectorError, IndexError, TypeError):
-    """An array was indexed with something that is no index for it."""
+    """An array was indexed with something that is not an index for it."""
 
 
 class ArgumentError(CovectorError, ValueError, TypeError):
@@ -225,7 +175,7 @@ class LinAlgError(CovectorError, np.linalg.LinAlgError):
 
 
 class NotSquare(TypeMismatch, LinAlgError):
-    """A matrix that is not square, or an array that is no matrix."""
+    """A matrix that is not square, or an array that is not a matrix."""
 
 
 class NotScalar(CovectorError, TypeError):
@@ -305,9 +255,7 @@ class KeyReuseError(TracedValueError):
 
 
 class InconclusiveDimensionOperation(CovectorError, TypeError):
-    """A question about sizes that are symbols has no one answer for all their
-    values.
-    """
+    """A question about symbolic sizes has no one answer for all their values."""
 
 
 class RecompilationError(CovectorError, RuntimeError):
@@ -330,7 +278,7 @@ class StopNotReached(CovectorError, LookupError):
 
 
 class CheckFailed(CovectorError, RuntimeError, ValueError):
-    """What a check of ``experimental.checkify`` says does not hold."""
+    """A check of ``experimental.checkify`` does not hold."""
 
 
 class NotCheckified(CovectorError, ValueError, TypeError):
@@ -344,9 +292,7 @@ class DeletedArrayError(CovectorError, RuntimeError, ValueError):
 
 
 class RefError(CovectorError, ValueError, RuntimeError):
-    """A reference was used where it has ended, where it cannot be changed, or under two
-    names at once.
-    """
+    """A reference has ended, cannot be changed here, or has two names at once."""
 
 
 class DeviceError(CovectorError, RuntimeError):

@@ -14,6 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from covector import namespaces
+from covector.callbacks.foreign_call import (
+    TYPED,
+    ForeignCall,
+    custom_call,
+    order_of,
+    spelled,
+    spelled_attributes,
+)
+from covector.callbacks.opaque import check_vmap_method
 from covector.core.annotations import ArrayLike, with_parameters_of
 from covector.core.convert import as_array, type_of
 from covector.core.sharding.as_sharding import Layout
@@ -23,15 +32,6 @@ from covector.errors import (
     how_many,
 )
 from covector.lowering import hlo
-from covector.programs.callbacks.foreign_call import (
-    TYPED,
-    ForeignCall,
-    custom_call,
-    order_of,
-    spelled,
-    spelled_attributes,
-)
-from covector.programs.callbacks.opaque import check_vmap_method
 from covector.runtime import foreign_functions
 from covector.runtime.foreign_functions import include_dir
 
@@ -108,15 +108,10 @@ def ffi_call(
     several = isinstance(result_shape_dtypes, Sequence)
     promised = result_shape_dtypes if several else [result_shape_dtypes]
     results = tuple([type_of(r).strong() for r in promised])
-    orders: Sequence[Any] = [output_layouts]
-    if several:
-        given: Any = output_layouts
-        orders = (
-            [given] if isinstance(given, Layout) else given or [None] * len(results)
-        )
-    _check_count(who, "output_layouts", orders, "result", len(results))
-    pairs = zip(orders, results, strict=True)
-    output_orders = tuple([order_of(o, t, who) for o, t in pairs])
+    orders: Any = output_layouts or None
+    if not several or isinstance(output_layouts, Layout):
+        orders = [output_layouts]
+    output_orders = _orders(who, "output_layouts", orders, "result", results)
     if custom_call_api_version >= TYPED and legacy_backend_config is not None:
         raise ArgumentError(
             f"{who}: legacy_backend_config is for interfaces before version 4. Pass "
@@ -125,24 +120,14 @@ def ffi_call(
 
     def call(*args: ArrayLike, **attributes: Any) -> Any:
         operands = [as_array(x, who) for x in args]
-        wanted = [None] * len(args) if input_layouts is None else list(input_layouts)
-        _check_count(who, "input_layouts", wanted, "operand", len(args))
-        aliases = tuple(sorted((input_output_aliases or {}).items()))
-        for operand, result in aliases:
-            if not (0 <= operand < len(args) and 0 <= result < len(results)):
-                raise ArgumentError(
-                    f"{who} has {how_many(len(args), 'operand')} and "
-                    f"{how_many(len(results), 'result')}, but input_output_aliases has "
-                    f"{operand}: {result}."
-                )
-        pairs = zip(wanted, operands, strict=True)
+        types = [x.type for x in operands]
         outs = ForeignCall(
             target_name,
             results,
             _config(who, custom_call_api_version, legacy_backend_config, attributes),
-            tuple([order_of(o, x.type, who) for o, x in pairs]),
+            _orders(who, "input_layouts", input_layouts, "operand", types),
             output_orders,
-            aliases,
+            _aliases(who, input_output_aliases or {}, len(args), len(results)),
             vmap_method,
             has_side_effect,
             custom_call_api_version,
@@ -166,14 +151,35 @@ def _config(
     return spelled(legacy or "")
 
 
-def _check_count(
-    who: str, name: str, given: Sequence[Any], of: str, count: int
-) -> None:
-    if len(given) != count:
+def _orders(
+    who: str, name: str, given: Any, of: str, types: Sequence[ArrayType]
+) -> tuple[Any, ...]:
+    """The orders of the axes of operands or results, by their layouts; None for all is
+    one None for each.
+    """
+    layouts = [None] * len(types) if given is None else list(given)
+    if len(layouts) != len(types):
         raise ArgumentError(
-            f"{who} has {how_many(count, of)}, but {name} has "
-            f"{how_many(len(given), 'entry', 'entries')}."
+            f"{who} has {how_many(len(types), of)}, but {name} has "
+            f"{how_many(len(layouts), 'entry', 'entries')}."
         )
+    pairs = zip(layouts, types, strict=True)
+    return tuple([order_of(layout, t, who) for layout, t in pairs])
+
+
+def _aliases(
+    who: str, given: Mapping[int, int], operands: int, results: int
+) -> tuple[tuple[int, int], ...]:
+    """Pairs of an operand and the result that is to be where that was."""
+    aliases = tuple(sorted(given.items()))
+    for operand, result in aliases:
+        if not (0 <= operand < operands and 0 <= result < results):
+            raise ArgumentError(
+                f"{who} has {how_many(operands, 'operand')} and "
+                f"{how_many(results, 'result')}, but input_output_aliases has "
+                f"{operand}: {result}."
+            )
+    return aliases
 
 
 # -- registration ----------------------------------------------------------------------

@@ -26,7 +26,7 @@ from covector.analysis.memory.statistics import (
 from covector.analysis.memory.tracking import LineUse, Tracking, track
 from covector.configuration import record_lines
 from covector.errors import OutOfMemory
-from covector.programs.placement.transfer import live_arrays
+from covector.placement.transfer import live_arrays
 
 __all__ = [
     "ArgumentNeed",

@@ -1,17 +1,17 @@
-"""Names that a public module or function does not have, and what to use.
+"""Names that a public module, function or array does not have, and what to use.
 
 Users ask for them because another library has them, an older version of the field's,
 or another package here; or they misspell one. This module is imported when the first
 name is missing.
 """
 
+import contextlib
 import functools
+import importlib
 import inspect
 import re
 import sys
 from difflib import get_close_matches
-
-import numpy as np
 
 #: by module, names of other libraries and of other versions
 INSTEAD: dict[str, dict[str, str]] = {
@@ -76,6 +76,8 @@ INSTEAD: dict[str, dict[str, str]] = {
         "while": "while_loop",
         "for_loop": "fori_loop",
         "if_else": "cond",
+        "precv": "ppermute, which sends and receives",
+        "psend": "ppermute, which sends and receives",
         "softmax": "covector.nn.softmax",
         "xeinsum": "covector.numpy.einsum",
     },
@@ -112,6 +114,7 @@ INSTEAD: dict[str, dict[str, str]] = {
         "half": "float16",
         "in1d": "isin",
         "infty": "inf",
+        "int1": "int2, or bool_: XLA computes with no integers of one bit",
         "intc": "int32",
         "intp": "int32, or int64 under covector.enable_x64",
         "longdouble": "float64, under covector.enable_x64",
@@ -131,18 +134,30 @@ INSTEAD: dict[str, dict[str, str]] = {
         "str_": "NumPy: arrays hold no strings",
         "timedelta64": "NumPy: arrays hold no dates",
         "trapz": "trapezoid",
+        "uint1": "uint2, or bool_: XLA computes with no integers of one bit",
+    },
+    "covector.ops": {
+        "segment_mean": "segment_sum, divided by that of ones",
     },
     "covector.random": {
+        "BitGenerator": "key(seed), which every function takes",
         "Generator": "key(seed), which every function takes",
         "PCG64": "key(seed), which every function takes",
         "RandomState": "key(seed), which every function takes",
+        "SeedSequence": "split(key, n), or fold_in(key, i)",
+        "bytes": "bits(key, shape, 'uint8')",
         "default_rng": "key(seed), which every function takes",
+        "get_state": "the key, which is all the state there is",
         "negative_binomial": "poisson(key, gamma(key, ...))",
         "rand": "uniform(key, shape)",
         "randn": "normal(key, shape)",
         "random": "uniform(key, shape)",
+        "random_integers": "randint(key, shape, minval, maxval)",
         "random_sample": "uniform(key, shape)",
+        "ranf": "uniform(key, shape)",
+        "sample": "uniform(key, shape)",
         "seed": "key(seed), which every function takes",
+        "set_state": "the key, which is all the state there is",
         "shuffle": "permutation(key, x), which gives a new array",
         "standard_cauchy": "cauchy(key, shape)",
         "standard_exponential": "exponential(key, shape)",
@@ -151,6 +166,39 @@ INSTEAD: dict[str, dict[str, str]] = {
         "standard_t": "t(key, df, shape)",
         "weibull": "weibull_min(key, scale, concentration, shape)",
     },
+}
+
+#: of arrays of NumPy and tensors of PyTorch, for an array x
+MEMBERS: dict[str, str] = {
+    "append": "covector.numpy.append(x, values), which gives a new array",
+    "backward": "covector.grad, of a function of arrays",
+    "base": "numpy.asarray(x).base",
+    "cpu": "covector.device_get(x)",
+    "ctypes": "numpy.asarray(x).ctypes",
+    "cuda": "covector.device_put(x, device)",
+    "data": "numpy.asarray(x).data",
+    "detach": "covector.lax.stop_gradient(x)",
+    "dump": "numpy.asarray(x).dump(file)",
+    "dumps": "numpy.asarray(x).dumps()",
+    "expand": "covector.numpy.broadcast_to(x, shape)",
+    "fill": "covector.numpy.full_like(x, value), which gives a new array",
+    "flags": "numpy.asarray(x).flags",
+    "float": "x.astype(float)",
+    "grad": "covector.grad, of a function of arrays",
+    "index_add": "x.at[indices].add(values)",
+    "masked_fill": "covector.numpy.where(mask, value, x)",
+    "matmul": "x @ y",
+    "numpy": "numpy.asarray(x)",
+    "partition": "covector.numpy.partition(x, kth), which gives a new array",
+    "permute": "x.transpose(axes)",
+    "put": "x.at[indices].set(values), which gives a new array",
+    "requires_grad": "covector.grad, of a function of arrays",
+    "resize": "covector.numpy.resize(x, shape), which gives a new array",
+    "setflags": "numpy.array(x), a copy that can be written to",
+    "strides": "numpy.asarray(x).strides",
+    "to": "x.astype(dtype), or covector.device_put(x, device)",
+    "tofile": "numpy.asarray(x).tofile(file)",
+    "unsqueeze": "covector.numpy.expand_dims(x, axis)",
 }
 
 #: where a name may be that was looked for in another module
@@ -167,7 +215,7 @@ _PACKAGES = (
 
 @functools.cache
 def way_out(module: str, name: str) -> str:
-    """What to use instead of a missing name, to follow a message; or nothing.
+    """The name to use instead of a missing one, to follow a message; or nothing.
 
     >>> way_out("covector.numpy", "trapz"), way_out("covector", "einsum")
     (': use trapezoid', ': use covector.numpy.einsum')
@@ -189,8 +237,13 @@ def way_out(module: str, name: str) -> str:
     near = get_close_matches(name, known, 1, 0.75)
     if near:
         return f". Did you mean {near[0]!r}?"
-    if module == "covector.numpy" and hasattr(np, name):
-        return f": use numpy.{name}, outside of functions that are transformed"
+    other = module.removeprefix("covector.")
+    if module == "covector.numpy" or module.startswith("covector.scipy."):
+        with contextlib.suppress(ImportError):  # SciPy may not be installed
+            if hasattr(importlib.import_module(other), name):
+                return (
+                    f": use {other}.{name}, outside of functions that are transformed"
+                )
     return ""
 
 
@@ -198,7 +251,7 @@ _UNKNOWN_KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\
 
 
 def keyword_way_out(message: str) -> str:
-    """What Python's message of an unknown keyword leaves out; or nothing.
+    """The part that Python's message of an unknown keyword leaves out; or nothing.
 
     It names a function and no module, so it may be about one of the user's.
 
@@ -216,4 +269,26 @@ def keyword_way_out(message: str) -> str:
         near = get_close_matches(found[2], known, 1)
         if near and found[2] not in known:
             return f"{package}.{found[1]} has {near[0]}="
+    return ""
+
+
+_UNKNOWN_MEMBER = re.compile(
+    r"(?:'Array' object|a traced array \(.*\)) has no (?:attribute )?['`](\w+)['`]$"
+)
+
+
+def member_way_out(message: str) -> str:
+    """The expression that stands for a member that arrays do not have; or nothing.
+
+    >>> member_way_out("'Array' object has no attribute 'unsqueeze'")
+    'of an array x, use covector.numpy.expand_dims(x, axis)'
+    """
+    found = _UNKNOWN_MEMBER.match(message)
+    if found is None:
+        return ""
+    name = found[1]
+    if name in MEMBERS:
+        return f"of an array x, use {MEMBERS[name]}"
+    if name in getattr(sys.modules.get("covector.numpy"), "__all__", ()):
+        return f"of an array x, use covector.numpy.{name}(x)"
     return ""

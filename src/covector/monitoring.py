@@ -46,19 +46,19 @@ __dir__ = namespaces.completions(globals())
 
 
 class EventListener(Protocol):
-    """What ``record_event`` calls."""
+    """A function that ``record_event`` calls."""
 
     def __call__(self, event: str, /, **kwargs: str | int) -> Any: ...
 
 
 class DurationListener(Protocol):
-    """What ``record_event_duration_secs`` calls."""
+    """A function that ``record_event_duration_secs`` calls."""
 
     def __call__(self, event: str, duration: float, /, **kwargs: str | int) -> Any: ...
 
 
 class TimeSpanListener(Protocol):
-    """What ``record_event_time_span`` calls."""
+    """A function that ``record_event_time_span`` calls."""
 
     def __call__(
         self, event: str, start_time: float, end_time: float, /, **kwargs: str | int
@@ -66,7 +66,7 @@ class TimeSpanListener(Protocol):
 
 
 class ScalarListener(Protocol):
-    """What ``record_scalar`` calls."""
+    """A function that ``record_scalar`` calls."""
 
     def __call__(
         self, event: str, value: float | int, /, **kwargs: str | int

@@ -9,7 +9,7 @@ Numbers may come in any order; ``segment_sum`` is one scatter.
 import inspect
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,8 @@ from covector.transforms.derivatives import jvp
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 __dir__ = namespaces.completions(globals())
+if not TYPE_CHECKING:
+    __getattr__ = namespaces.missing(__name__)
 
 
 def segment_sum(
@@ -74,7 +76,7 @@ def segment_sum(
 
     Raises:
       TypeMismatch: there is not one number for each row.
-      DTypeError: the numbers are no integers.
+      DTypeError: the numbers are not integers.
       ConcretizationTypeError: ``num_segments`` is missing where they are traced.
 
     >>> import covector.numpy as cnp
@@ -229,7 +231,7 @@ def _product(segments: _Segments, data: Array) -> Array:
 
 
 def _empty(who: str, dtype: Any) -> Any:
-    """What a segment without rows is: the neutral element."""
+    """The value of a segment without rows: the neutral element."""
     if who in ("segment_sum", "segment_prod"):
         return int(who == "segment_prod")
     largest = who == "segment_min"

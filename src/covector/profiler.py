@@ -57,7 +57,7 @@ Folder = str | os.PathLike[str]
 
 
 class _Files(NamedTuple):
-    """What to make of a recording when it is stopped."""
+    """The form of a recording when it is stopped."""
 
     folder: Path
     perfetto_trace: bool
@@ -128,7 +128,7 @@ def _begin(who: str, files: _Files | None, options: ProfileOptions | None) -> No
 
 
 def record(who: str, run: Callable[[], Any], options: ProfileOptions) -> bytes:
-    """What host and devices do while ``run`` runs, as an XSpace.
+    """The work of host and devices while ``run`` runs, as an XSpace.
 
     Raises:
       ProfilerError: a trace is being recorded already.
@@ -313,7 +313,7 @@ def annotate_function(
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What fills the memory of the devices now, as ``pprof`` reads it, compressed.
+    """The contents of the memory of the devices now, as ``pprof`` reads it, compressed.
 
     Args:
       backend: the platform, such as "gpu"; by default that where programs run.

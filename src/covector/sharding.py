@@ -27,7 +27,7 @@ from covector.core.sharding.shardings import (
     make_single_device_sharding,
 )
 from covector.core.sharding.spec import PartitionSpec
-from covector.programs.placement.device_put import reshard
+from covector.placement.device_put import reshard
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Sixty-three mistakes that users make, each a program that ends with an exception.
+"""Sixty-seven mistakes that users make, each a program that ends with an exception.
 
 ``test_mistakes.py`` runs them all and compares what a terminal would show with
 ``tests/golden/mistakes.txt``.
@@ -34,6 +34,31 @@ def mean_squared_error(predicted, target):
     return ((predicted - target) ** 2).mean()
 
 mean_squared_error(cnp.ones((32, 10)), cnp.ones(32))
+"""
+
+MISTAKES["the class of arrays, called"] = """
+cv.Array([1.0, 2.0])
+"""
+
+MISTAKES["a method of another library's tensors"] = """
+def loss(x, target):
+    return ((x - target.detach()) ** 2).sum()
+
+cv.grad(loss)(cnp.ones(3), cnp.zeros(3))
+"""
+
+MISTAKES["a size that is not an integer"] = """
+def lower(x):
+    return cnp.tri(x.shape[0] / 2) @ x
+
+cv.jit(lower)(cnp.ones(4))
+"""
+
+MISTAKES["an axis that a composed function passes on"] = """
+def probabilities(logits):
+    return cv.nn.softmax(logits, axis=2)
+
+probabilities(cnp.ones((32, 10)))
 """
 
 MISTAKES["arrays that cannot be joined"] = """
@@ -296,7 +321,7 @@ new = update(w, cnp.ones(100_000))
 print((new - w).sum())
 """
 
-MISTAKES["an object of a class that is no pytree"] = """
+MISTAKES["an object of a class that is not a pytree"] = """
 class Model:
     def __init__(self):
         self.w = cnp.ones(3)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from covector.cli import distribution
 from covector.cli.main import main
-from covector.compat import distribution
 from covector.compat.finder import DOOR
 from covector.errors import SettingError
 

@@ -54,7 +54,7 @@ def test_the_gradient_of_a_batch_is_written_as_data_and_as_a_page(folder, capsys
         ("explained_net", "a function is named as module:function, as in train:loss"),
         ("nowhere:f", "there is no module 'nowhere': neither a file of the folder"),
         ("explained_net:Net.los", "explained_net.Net has no 'los'. Did you mean 'los"),
-        ("explained_net:SIZE", "explained_net:SIZE is no function, but of type int"),
+        ("explained_net:SIZE", "explained_net:SIZE is not a function, but of type int"),
         ("explained_net:Net.loss", "matmul of f32[3,5] and f32[4,2]"),
     ],
 )

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import covector as cv
 import covector.numpy as cnp
-from covector import lax
-from covector.core import annotations
+from covector import lax, nn, random
 from covector.core.annotations import with_parameters_of
 from covector.errors import CovectorError
 from covector.nn import initializers
 from covector.scipy.sparse import linalg
+from covector.typing import ArrayLike, DTypeLike
 
 
 def model(x: int, axis: int = 0, *, strict: bool = True) -> Any:
@@ -83,10 +84,24 @@ def test_functions_take_by_position_no_more_than_their_signature_shows():
 def test_programs_that_check_annotations_can_check_those_of_arrays():
     protocols = [
         m
-        for alias in (annotations.ArrayLike, annotations.DTypeLike)
+        for alias in (ArrayLike, DTypeLike)
         for m in typing.get_args(alias)
         if getattr(m, "_is_protocol", False)
     ]
     assert len(protocols) == 4
     assert [isinstance(np.ones(2), m) for m in protocols] == [True, False, True, True]
-    assert np.ndarray in typing.get_args(annotations.ArrayLike)
+    assert np.ndarray in typing.get_args(ArrayLike)
+
+
+def test_signatures_are_shown_with_the_names_of_types_and_not_with_long_unions():
+    shown = str(inspect.signature(cnp.where))
+    assert shown.startswith("(condition: ArrayLike, x: ArrayLike | None = None, y: Arr")
+    assert "precision: PrecisionLike | None = None" in str(
+        inspect.signature(cnp.matmul)
+    )
+    spaces = cv, cnp, cnp.linalg, lax, random, nn
+    functions = [f for s in spaces for f in vars(s).values() if inspect.isfunction(f)]
+    found = {f.__name__: len(str(inspect.signature(f))) for f in functions}
+    assert len(found) > 600
+    assert sorted(found.values())[len(found) // 2] < 100
+    assert max(found.values()) < 1000, max(found, key=lambda name: found[name])

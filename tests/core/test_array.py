@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import covector as cv
+import covector.numpy as cnp
 from covector.core import dtypes
 from covector.core.array import ConcreteArray, from_buffer, from_host
 from covector.core.sharding.shardings import SingleDeviceSharding
 from covector.core.types import ArrayType
-from covector.errors import AxisError, DeletedArrayError, DeviceError
+from covector.errors import ArgumentError, AxisError, DeletedArrayError, DeviceError
 from covector.runtime import buffers, client
 
 VALUES = np.float32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -239,3 +240,9 @@ def test_waiting_gives_the_array_itself():
     for make in MAKERS:
         x = make()
         assert x.block_until_ready() is x
+
+
+def test_the_class_of_arrays_says_what_makes_them():
+    for made in (lambda: cv.Array([1, 2]), lambda: cnp.ndarray(shape=(2,))):
+        with pytest.raises(ArgumentError, match=r"with covector\.numpy\.array\(x\)"):
+            made()

@@ -287,7 +287,7 @@ def test_structured_and_text_arrays_are_refused_with_a_way_out():
         cv.jit(cnp.sin)(np.array(["a"]))
 
 
-# -- what is no array, and has the numbers of one --------------------------------------
+# -- what is not an array, and has the numbers of one ----------------------------------
 
 
 BUFFERS = {

@@ -12,10 +12,12 @@ import traceback
 
 import numpy as np
 import pytest
+import rich.console
+import rich.traceback
 
 import covector as cv
 import covector.numpy as cnp
-from covector import options
+from covector import errors, options
 from covector.core import source, tracebacks
 from tests.runtime.programs import SRC, run_python
 
@@ -182,6 +184,10 @@ def test_frames_of_what_is_not_printed_are_not_counted():
     assert "hidden" not in "".join(formatted.format())
     with tracebacks.as_shown(error):
         assert not hasattr(error, "__notes__")
+    # Another function noticed it.
+    text = text_of(caught(cv.nn.softmax, cnp.ones((2, 3)), 4))
+    assert text.splitlines()[-2] == "(covector.nn.softmax got x=f32[2,3], axis=4)"
+    assert " got " not in text_of(caught(cnp.max, cnp.ones(2), 4)).splitlines()[-2]
 
 
 def test_the_members_of_a_group_are_filtered():
@@ -351,3 +357,47 @@ def test_a_keyword_that_is_unknown_gets_the_one_that_is_meant():
     text = text_of(caught(lambda: cv.grad(layer, reduce_fn=cnp.sum)))
     assert text.splitlines()[-1] == "(covector.grad has reduce=)"
     assert "has" not in text_of(caught(lambda: layer(1, 2, z=3))).splitlines()[-1]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_member_that_arrays_do_not_have_gets_what_stands_for_it(traced):
+    def last_line(f):
+        error = caught(cv.jit(f) if traced else f, cnp.ones(3))
+        shown = [line for line in text_of(error).splitlines() if "hidden" not in line]
+        return shown[-1]
+
+    words = "(of an array x, use covector.lax.stop_gradient(x))"
+    assert last_line(lambda x: x.detach()) == words
+    words = "(of an array x, use covector.numpy.tanh(x))"
+    assert last_line(lambda x: x.tanh()) == words
+    assert last_line(lambda x: x.nothing_like_it()).startswith("AttributeError: ")
+
+
+def test_an_error_that_was_not_foreseen_is_printed_with_the_call_that_failed():
+    def f(x):
+        return cnp.tri(2.5) @ x
+
+    error = caught(cv.jit(f), cnp.ones(3))
+    assert text_of(error).splitlines()[-2] == "(covector.numpy.tri got N=2.5)"
+    assert not hasattr(error, "__notes__")
+    # Another function noticed it.
+    text = text_of(caught(cv.nn.softmax, cnp.ones((2, 3)), 4))
+    assert text.splitlines()[-2] == "(covector.nn.softmax got x=f32[2,3], axis=4)"
+    assert " got " not in text_of(caught(cnp.max, cnp.ones(2), 4)).splitlines()[-2]
+    # What the user's own function raises is known to the user.
+    text = text_of(caught(cv.jit(lambda x: x * {}["w"]), 1.0))
+    assert text.splitlines()[-2] == "KeyError: 'w'"
+
+
+def test_rich_shows_the_lines_of_the_user():
+    console = rich.console.Console(file=io.StringIO(), width=90)
+    whole = wrong_shape()
+    try:
+        raise whole
+    except errors.CovectorError:
+        console.print_exception()
+    shown = console.file.getvalue()
+    assert str(SRC) not in shown
+    assert "return cnp.tanh(x @ w)" in shown
+    assert HINT in shown
+    assert len(codes(whole)) > 16

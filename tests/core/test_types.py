@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 import threading
 from itertools import product
 
@@ -68,6 +70,25 @@ def test_a_type_made_on_several_threads_at_once_is_one_object():
 
 
 # -- one fact changes, and the others stay ---------------------------------------------
+
+
+_AT_THE_END = """
+import atexit
+types = []
+atexit.register(lambda: print(cnp.zeros(3).type is types[0]))  # after covector's own
+import covector as cv, covector.numpy as cnp
+from covector import export
+(n,) = export.symbolic_shape("n")
+exported = export.export(cv.jit(cnp.sin))(cv.ShapeDtypeStruct((n, 2 * n), "float32"))
+types += [cnp.zeros(3).type, exported.in_avals]
+"""
+
+
+def test_types_are_still_one_object_while_functions_of_atexit_run():
+    ended = subprocess.run(
+        [sys.executable, "-c", _AT_THE_END], capture_output=True, text=True, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("True\n", "")
 
 
 def test_with_shape_changes_the_shape_only():

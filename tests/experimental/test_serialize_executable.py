@@ -19,7 +19,8 @@ def compiled(**options):
     table = np.arange(4000, dtype=np.float32)
 
     def f(x, unused, *, k):
-        return {"sum": (cnp.asarray(table)[:4] * x).sum(), "all": [x * k, None]}
+        least = cnp.sort(cnp.asarray(table)[::-1])[:4]  # in NumPy
+        return {"sum": (least * x).sum(), "all": [x * k, None]}
 
     return cv.jit(f, **options).lower(X, X, k=2.0).compile()
 
@@ -92,3 +93,11 @@ def test_what_calls_python_cannot_be_stored():
 
     with pytest.raises(ExportError, match=r"jit of .*f .* calls Python functions"):
         serialize(cv.jit(f).lower(1.0).compile())
+
+
+def test_what_calls_numpy_is_loaded_with_its_functions_or_not_at_all():
+    serialized, *trees = serialize(compiled())
+    other = serialized.replace(b'["sort"]', b'["tros"]')
+    assert other != serialized
+    with pytest.raises(ExportError, match="calls 'tros' of another version"):
+        deserialize_and_load(other, *trees)

@@ -88,7 +88,7 @@ def test_classes_and_names_that_are_unknown_or_taken():
         trees.read(text)
     with pytest.raises(ExportError, match=r"needs a namedtuple, but got .*Scaled"):
         export.register_namedtuple_serialization(Scaled, serialized_name="s")
-    with pytest.raises(ExportError, match="no node of a pytree"):
+    with pytest.raises(ExportError, match="not a node of a pytree"):
         export.register_pytree_node_serialization(
             set, serialized_name="s", serialize_auxdata=bytes, deserialize_auxdata=set
         )

@@ -88,7 +88,7 @@ def test_a_composite_takes_trees_and_what_it_closes_over():
         ),
         (
             lambda: sine(1.0, k=2j),
-            "composite my.sine: the attribute k=2j is no real number, text, NumPy "
+            "composite my.sine: the attribute k=2j is not a real number, text, NumPy "
             "array, nor a sequence or mapping of them. Arrays of the program are "
             "passed by position.",
         ),

@@ -140,7 +140,7 @@ WORDS = {
         ValueError,
         "must not be negative",
     ),
-    "batch size is no integer": Case(
+    "batch size is not an integer": Case(
         lambda: lax_map(lambda x: x, X, batch_size=1.5),
         TypeError,
         "batch_size must be an integer, but got 1.5",

@@ -9,7 +9,13 @@ from covector import lax, options
 from covector.core.convert import as_array
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.errors import DTypeError, NotDifferentiable, SettingError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    NotDifferentiable,
+    SettingError,
+    TypeMismatch,
+)
 from covector.lax import special
 from covector.operations.accuracy import AccuracyMode, Tolerance
 from covector.operations.identities import copy
@@ -186,6 +192,16 @@ def test_where_there_is_no_derivative_it_says_so(function, words):
             lambda: lax.bitcast_convert_type(X.astype("int8"), "int32"),
             TypeMismatch,
             r"of i8\[3\] to i32 joins 4 elements along the last axis",
+        ),
+        (
+            lambda: lax.reduce_precision(X, 3, "a"),
+            ArgumentError,
+            "reduce_precision: mantissa_bits must be an integer, but got 'a' of type",
+        ),
+        (
+            lambda: lax.integer_pow(X, 2.5),
+            ArgumentError,
+            "integer_pow: y must be an integer, but got 2.5 of type float",
         ),
         (
             lambda: lax.reduce_precision(X, 0, 3),

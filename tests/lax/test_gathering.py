@@ -93,7 +93,7 @@ def gathered(numbers, sizes=(1, 4), indices=PLACES):
 
 
 WORDS = {
-    "indices that are no integers": (
+    "indices that are not integers": (
         gathered(READ, indices=PLACES.astype(np.float32)),
         DTypeError,
         r"gather needs integers as indices, but got f32\[2,1\]",

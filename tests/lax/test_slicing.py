@@ -94,7 +94,7 @@ WORDS = {
         TypeMismatch,
         r"needs 2 starts, scalars or an array of that length, but got i32\[2,1\]",
     ),
-    "starts that are no integers": (
+    "starts that are not integers": (
         lambda: lax.dynamic_slice(X, (0.0, 1), (1, 1)),
         DTypeError,
         r"dynamic_slice starts at integer scalars, but got f32\[\].*astype\(int\)",

@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from covector import tree
+import covector.numpy as cnp
+from covector import device_put, tree
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import LASTS
@@ -22,6 +23,7 @@ from covector.lowering.compile import (
     compile_operation,
     compile_program,
 )
+from covector.lowering.compiled import ArgumentsElsewhere
 from covector.operations.arithmetic import add, mul
 from covector.operations.transcendental import sin
 from covector.runtime import client, executable
@@ -97,20 +99,41 @@ def test_a_dropped_argument_may_be_anything(program):
 def test_the_fast_path_gives_what_the_program_gives(program):
     _, out_tree = tree.flatten({"a": 0, "b": 0})
     leaves = [numbers(), numbers(7.0), numbers(0.5)]
-    fast = program.bind_fast_path([], out_tree, [], [None, None])
+    fast = program.bind_fast_path([], leaves, out_tree, [], [None, None])
     found = {k: x.tolist() for k, x in fast(leaves).items()}
     assert found == {"a": [1.5, 5.0, 10.5], "b": [1.0, 2.0, 3.0]}
-    captured = program.bind_fast_path(leaves[:1], out_tree, [], [None, None])
-    assert captured(leaves[1:])["a"].tolist() == found["a"]
+    some, others = leaves[:1], leaves[1:]
+    captured = program.bind_fast_path(some, others, out_tree, [], [None, None])
+    assert captured(others)["a"].tolist() == found["a"]
 
 
 def test_the_fast_path_refuses_what_is_gone(program):
     _, out_tree = tree.flatten([0, 0])
-    fast = program.bind_fast_path([], out_tree, [], [None, None])
-    gone = numbers()
-    gone.delete()
+    leaves = [numbers(), numbers(), numbers()]
+    fast = program.bind_fast_path([], leaves, out_tree, [], [None, None])
+    leaves[0].delete()
     with pytest.raises(DeletedArrayError, match=r"f32\[3\] was used after"):
-        fast([gone, numbers(), numbers()])
+        fast(leaves)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        cnp.ones(2),
+        cnp.ones(3, "int32"),
+        device_put(numbers(), DEVICE),
+        np.ones(3, np.float32),
+        2.0,
+    ],
+    ids=["shape", "dtype", "committed", "NumPy", "number"],
+)
+def test_the_fast_path_is_for_arguments_like_the_first(program, other):
+    _, out_tree = tree.flatten([0, 0])
+    leaves = [numbers(), numbers(), numbers()]
+    fast = program.bind_fast_path([], leaves, out_tree, [], [None, None])
+    for given in ([other, *leaves[1:]], [*leaves[:2], other]):
+        with pytest.raises(ArgumentsElsewhere):
+            fast(given)
 
 
 # -- donation --------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Evaluation: small values by NumPy, the others by one compiled operation."""
 
+import functools
 import threading
 import warnings
 
@@ -9,14 +10,18 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.core import dtypes
-from covector.core.array import from_host
+from covector.core.array import ConcreteArray, from_host
+from covector.core.host_budget import CALL, COMPILE_COST, LARGE_PACE, HostBudget
 from covector.core.primitive import ManyResults, Primitive
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, MissingRule, TypeMismatch, UnexpectedTracerError
 from covector.lowering import evaluate
 from covector.lowering.evaluate import base
 from covector.operations.arithmetic import add
+from covector.operations.contraction import DotGeneral
 from covector.operations.logarithms import log
+from covector.operations.sorting import Sort
+from covector.operations.special import Lgamma
 from covector.operations.transcendental import sin
 from covector.runtime import client
 from tests.laws import array
@@ -203,3 +208,72 @@ def test_an_exception_of_the_host_function_passes_through():
     with pytest.raises(KeyboardInterrupt):
         Fails()(SMALL)
     assert sin(SMALL).type is SMALL.type
+
+
+# -- large operands, the first times ---------------------------------------------------
+
+MANY = np.ones(100_000, np.float32)
+
+
+class Sum(Primitive):
+    """The sum of two operands of one type."""
+
+    interned = False
+
+    def type_rule(self, x, y):
+        return (x,)
+
+    def on_host(self, x, y):
+        return x + y
+
+
+def test_large_operands_meet_in_numpy_until_compiling_pays(compiled):
+    x, op = array(MANY), Sum()
+    times = 0
+    while not compiled:
+        assert op(x, x).host()[-1] == 2
+        times += 1
+    assert times == int(COMPILE_COST / (CALL + 3 * MANY.size / LARGE_PACE)) + 1
+    op(x, x)
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("where", ["placed", "on a device"])
+def test_large_operands_that_are_elsewhere_are_compiled_at_once(compiled, where):
+    x, op = array(MANY), Sum()
+    if where == "placed":
+        x = cv.device_put(x, cv.devices()[0])
+    else:
+        x = ConcreteArray(x.type, None, x.buffer(client.default_device()))
+    op(x, x)
+    assert bool(compiled) == (where == "placed")
+
+
+def test_an_array_that_is_too_large_for_numpy_is_compiled_at_once(compiled):
+    op = Sum()
+    size = int(COMPILE_COST * LARGE_PACE / 3) + 1
+    wide = np.broadcast_to(np.float32(1), size)
+    op(*[ConcreteArray(ArrayType((size,), np.dtype("f")), wide)] * 2)
+    assert compiled
+
+
+@pytest.mark.parametrize(
+    "op", [Sort(0, True, 2), Lgamma(), DotGeneral((((0,), (0,)), ((), ())))]
+)
+def test_what_numpy_does_element_by_element_is_compiled_at_once(op):
+    types = [ArrayType((1_000_000,), dtypes.bfloat16)] * (1 + (op.name != "lgamma"))
+    assert op.plan(tuple(types)).budget is None
+
+
+def test_numpy_and_the_program_give_the_same(monkeypatch):
+    x = array(np.random.default_rng(0).normal(size=40_000).astype("f"))
+    y = array(np.random.default_rng(1).normal(size=40_000).astype("f"))
+    functions = [cnp.add, cnp.hypot, cnp.arctan2, cnp.where, cnp.logaddexp, cnp.fmod]
+    calls = [functools.partial(f, *[x > 0][: f is cnp.where], x, y) for f in functions]
+    calls += [x.var, functools.partial(cnp.median, x)]
+    in_numpy = [f() for f in calls]
+    monkeypatch.setattr(HostBudget, "try_spend", lambda self: False)
+    for a, f in zip(in_numpy, calls, strict=True):
+        b = f()
+        assert a.type is b.type
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-4, atol=1e-6)

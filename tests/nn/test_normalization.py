@@ -230,3 +230,18 @@ def test_what_does_not_count_has_no_part_in_the_slopes_of_standardize(algorithm)
     for large in 1e10, 1e30, -3e38:
         x = np.array([1.0, 3.0, large], np.float32)
         np.testing.assert_allclose(cv.grad(first)(x), wanted, rtol=1e-6)
+
+
+def test_softmax_and_logsumexp_of_many_keep_nan_beside_infinities():
+    x = np.random.default_rng(0).normal(size=(16, 512)).astype(np.float32)
+    x[0, 3] = x[1, 500] = np.nan
+    x[1, :9] = np.inf
+    x[2], x[2, 100] = -np.inf, np.nan
+    x[3] = -np.inf
+    x[4, 7] = np.inf
+    total = cv.jit(lambda x: nn.logsumexp(x, -1))(x)
+    with np.errstate(invalid="ignore"):
+        reference = np.logaddexp.reduce(x.astype(float), -1)
+    np.testing.assert_allclose(total, reference, rtol=1e-6)
+    rows = np.isnan(cv.jit(nn.softmax)(x)).any(-1)
+    np.testing.assert_array_equal(rows, [True] * 5 + [False] * 11)

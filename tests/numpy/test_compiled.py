@@ -6,6 +6,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import options
+from covector.core.host_budget import CALL, COMPILE_COST, LARGE_PACE, HostBudget
 from covector.numpy.fuse import FUSE_LIMIT, fuse
 
 SMALL, LARGE = np.arange(4.0), np.arange(FUSE_LIMIT + 1.0)
@@ -49,13 +50,27 @@ def test_small_arrays_are_handed_to_numpy(doubled, calls):
     assert doubled(x).type == x.type
 
 
-def test_large_arrays_run_one_program_that_is_kept(doubled, calls):
+def test_large_arrays_run_one_program_that_is_kept(doubled, calls, monkeypatch):
+    monkeypatch.setattr(HostBudget, "try_spend", lambda self: False)
     x = cnp.asarray(LARGE)
     assert float(doubled(x)[-1]) == 2 * FUSE_LIMIT
     assert "Tracer" in calls
     calls.clear()
     doubled(x)
     assert calls == []
+
+
+def test_large_arrays_are_handed_to_numpy_until_compiling_pays(doubled, calls):
+    x = cnp.asarray(LARGE)
+    doubled(x)
+    calls.clear()
+    times = 0
+    while "Tracer" not in calls:
+        calls.clear()
+        assert float(doubled(x)[-1]) == 2 * FUSE_LIMIT
+        times += 1
+    cost = CALL + (2 * LARGE.size + 1) / LARGE_PACE
+    assert times == int(COMPILE_COST / cost)
 
 
 def test_values_by_name_are_part_of_the_program(doubled):

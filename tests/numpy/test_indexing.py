@@ -385,7 +385,7 @@ def test_large_arrays_are_read_without_an_operation_for_each_index():
     [
         (
             lambda: V[[0, 1]],
-            r"f32\[4\] cannot be indexed with \[0, 1\] .*a list is no index",
+            r"f32\[4\] cannot be indexed with \[0, 1\] .*a list is not an index",
         ),
         (lambda: V[1.0], r"cannot be indexed with 1.0 at position 0.*not of float"),
         (lambda: V["a"], r"cannot be indexed with 'a'"),
@@ -410,7 +410,7 @@ def test_large_arrays_are_read_without_an_operation_for_each_index():
             lambda: cnp.ones((2, 2))[np.array([0, 1]), np.array([0, 1, 1])],
             r"must broadcast together, but they are i32\[2\], i32\[3\]",
         ),
-        (lambda: V.at[[0]].set(1), "a list is no index"),
+        (lambda: V.at[[0]].set(1), "a list is not an index"),
     ],
 )
 def test_words_of_what_is_no_index(run, words):

@@ -595,3 +595,14 @@ def test_a_compiled_gradient_finds_the_minimum_of_what_is_computed_twice():
         assert all(wanted[:2] != 0)
         for g in (cv.jit(cv.grad(f)), cv.grad(cv.checkpoint(f))):
             np.testing.assert_allclose(g(x), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("shape, axis", [((40, 128), 0), ((2000, 3), 1), ((5000,), 0)])
+def test_maxima_of_many_in_slices_keep_nan(dtype, shape, axis):
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    x = np.asarray(cnp.asarray(x).astype(dtype)).astype(np.float32)
+    x.flat[[5, -1]] = np.nan
+    for ours, theirs in ((cnp.max, np.max), (cnp.min, np.min)):
+        made = cv.jit(lambda x, f=ours: f(x, axis))(cnp.asarray(x).astype(dtype))
+        np.testing.assert_array_equal(made.astype("float32"), theirs(x, axis))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from covector.core import dtypes
+from covector.core.number_info import issubdtype
 from covector.core.promotion import result_type
 from covector.numpy import scalar_types
 from covector.numpy.scalar_types import ScalarType
@@ -68,8 +69,8 @@ def test_a_scalar_type_is_accepted_wherever_a_dtype_is(name):
     assert np.dtype(scalar_type) is dtype
     assert np.zeros(2, scalar_type).dtype == dtype
     assert dtypes.as_dtype(scalar_type) is dtype
-    assert dtypes.issubdtype(scalar_type, np.number) == dtypes.is_numeric(dtype)
-    assert dtypes.issubdtype(scalar_type, scalar_type)
+    assert issubdtype(scalar_type, np.number) == dtypes.is_numeric(dtype)
+    assert issubdtype(scalar_type, scalar_type)
     assert result_type(scalar_type, "bool") == dtypes.canonical(dtype, x64=False)
 
 

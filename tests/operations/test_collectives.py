@@ -7,7 +7,8 @@ import covector as cv
 from covector import errors
 from covector.core.convert import as_array
 from covector.lax import parallel
-from covector.transforms.derivatives import grad, vjp
+from covector.transforms.derivatives import vjp
+from covector.transforms.gradients import grad
 from covector.transforms.vmap import vmap
 
 N = 4

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import covector
+import covector.numpy as cnp
 from covector.core import dtypes
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
@@ -107,8 +108,9 @@ def test_groups_of_batch_entries_as_groups_of_features(case):
     ("op", "left", "right", "way"),
     [
         (conv(), (1, 1, 256, 256), (1, 1, 3, 3), "_by_terms"),
-        (conv(), (8, 64, 28, 28), (64, 64, 3, 3), "_in_canonical_order"),
-        (conv(), (8, 16, 28, 28), (16, 16, 1, 1), "_in_canonical_order"),
+        (conv(), (8, 64, 28, 28), (64, 64, 3, 3), "features last"),
+        (conv(), (8, 16, 28, 28), (16, 16, 1, 1), "features last"),
+        (conv(), (8, 3, 28, 28), (16, 3, 3, 3), "features last"),
         (conv(NHWC), (8, 28, 28, 64), (3, 3, 64, 64), None),
         (conv(feature_group_count=64), (8, 64, 28, 28), (64, 1, 3, 3), "_by_terms"),
         (conv(feature_group_count=4), (8, 64, 28, 28), (64, 16, 3, 3), "_one_by_one"),
@@ -124,8 +126,12 @@ def test_groups_of_batch_entries_as_groups_of_features(case):
     ],
 )
 def test_the_way_is_chosen_by_the_numbers_of_terms_and_groups(op, left, right, way):
-    chosen = convolution_on_cpu.remedy(op, ArrayType(left, F32), ArrayType(right, F32))
-    assert (chosen and chosen.__code__.co_names[-1]) == way
+    types = ArrayType(left, F32), ArrayType(right, F32)
+    if convolution_on_cpu.prefers_features_last(op, *types):
+        assert way == "features last"
+    else:
+        chosen = convolution_on_cpu.remedy(op, *types)
+        assert (chosen and chosen.__code__.co_names[-1]) == way
 
 
 def test_an_infinity_in_one_group_leaves_the_others_alone():
@@ -273,3 +279,11 @@ def test_convolutions_in_checkpoints_have_the_axes_that_a_cpu_is_quick_with():
     orders = re.findall(r"dim_numbers = (.*?), window", text)
     assert len(orders) == 2
     assert set(orders) == {"[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"}
+
+
+def test_a_long_kernel_over_many_numbers_is_that_of_numpy_and_keeps_nan_where_it_is():
+    rng = np.random.default_rng(0)
+    x, kernel = rng.normal(size=60_000), rng.normal(size=80)
+    x[1000] = np.nan
+    made = covector.jit(cnp.convolve)(x.astype(np.float32), kernel.astype(np.float32))
+    np.testing.assert_allclose(made, np.convolve(x, kernel), rtol=1e-4, atol=1e-4)

@@ -371,6 +371,8 @@ def lowers_to_one(case: Case) -> bool:
     """Whether the family lowers it: to the StableHLO operation that its class names."""
     lower, operands = type(case.op).lower, next(iter(case.variants.values()))
     if isinstance(case.op, ComplexFunction) and lower is ComplexFunction.lower:
+        if type(case.op).of_real is not None:
+            return False
         return not any(dtypes.is_complex(a.type.dtype) for a in operands)
     return isinstance(case.op, Elementwise) and lower is Elementwise.lower
 

@@ -33,6 +33,14 @@ def kinds(x: np.ndarray) -> np.ndarray:
     return np.select([np.isnan(x), np.isinf(x), x != 0], [3, 2, 1], 0)
 
 
+def overflows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Where the product of finite numbers is not: a compiled sum that it is part of may
+    be rounded once, as a fused multiply-add, and have it in full.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.isinf(x * y) & np.isfinite(x) & np.isfinite(y)
+
+
 def differ(got: np.ndarray, wanted: np.ndarray, signed: np.ndarray) -> np.ndarray:
     """Where results are of other kinds, or have other signs, where these count."""
     if got.dtype.kind == "c":
@@ -62,5 +70,7 @@ def test_an_operation_compiles_to_the_special_values_it_has_eagerly(name, dtype)
         plain = [np.isfinite(x) for x in operands]
     signed = np.all(plain, axis=0) & (name not in EXTREMA)
     where = differ(got, wanted, signed)
+    if name == "SumOfProducts of 4" and dtype == "float32":
+        where &= ~overflows(*operands[:2]) & ~overflows(*operands[2:])
     columns = [x[where].tolist() for x in (*operands, got, wanted)]
     assert not [*zip(*columns, strict=True)]

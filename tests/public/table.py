@@ -35,7 +35,7 @@ class Row:
 
     ``derivative``: derivatives exist at the smooth samples. ``traced``: the function
     can be traced; otherwise its result depends on values, and tracers are refused.
-    None: its result is no array, so that there is nothing to trace.
+    None: its result is not an array, so that there is nothing to trace.
 
     ``rounding``: tolerance in units of machine epsilon. ``cancels``: results may be
     much smaller than operands, so that the tolerance is relative to those.

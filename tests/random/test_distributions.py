@@ -58,6 +58,14 @@ CONTINUOUS = {
         lambda k, n: random.dirichlet(k, cnp.array([1.0, 2.0, 4.0]), n)[:, 1],
         stats.beta(2, 5),
     ),
+    "fast gamma": (
+        lambda k, n: random.gamma(k, 0.7, n, method="fast"),
+        stats.gamma(0.7),
+    ),
+    "fast beta": (
+        lambda k, n: random.beta(k, 0.7, 2.2, n, method="fast"),
+        stats.beta(0.7, 2.2),
+    ),
     "generalized_normal": (
         lambda k, n: random.generalized_normal(k, 1.5, n),
         stats.gennorm(1.5),
@@ -459,3 +467,17 @@ def test_bounds_that_are_crossed_give_nan_and_no_number():
     narrow = random.truncated_normal(KEY, 2.0, 1.0, dtype="bfloat16")
     assert narrow.dtype == cnp.bfloat16
     assert cnp.isnan(narrow)
+
+
+def test_fast_gamma_numbers_have_the_derivative_and_the_batches_of_the_others():
+    def draw(key, a):
+        return random.gamma(key, a, (3,), method="fast")
+
+    a, step = cnp.array([0.4, 1.7, 30.0]), 1e-2
+    slope = cv.jvp(lambda a: draw(KEY, a), (a,), (cnp.ones(3),))[1]
+    # Where the same candidates are accepted, the numbers move as the derivative says.
+    moved = (draw(KEY, a + step) - draw(KEY, a - step)) / (2 * step)
+    np.testing.assert_allclose(slope, moved, 0.05, 0.05)
+    keys = random.split(KEY, 2)
+    rows = cv.vmap(draw, (0, None))(keys, a)
+    np.testing.assert_allclose(rows, [draw(k, a) for k in keys], 1e-6)

@@ -55,7 +55,7 @@ MESSAGES = {
         lambda: random.uniform(0),
         DTypeError,
         "uniform needs a random key (key<fry>[] or u32[2]), but got 0 of type int. "
-        "A seed is no key: use uniform(covector.random.key(0), ...).",
+        "A seed is not a key: use uniform(covector.random.key(0), ...).",
     ),
     "words of the wrong number": (
         lambda: random.split(np.zeros(3, np.uint32)),
@@ -75,7 +75,7 @@ MESSAGES = {
         lambda: random.randint(0, 5),
         DTypeError,
         "randint needs a random key (key<fry>[] or u32[2]), but got 0 of type int. "
-        "A seed is no key: use randint(covector.random.key(0), ...).",
+        "A seed is not a key: use randint(covector.random.key(0), ...).",
     ),
     "what to choose from, and no key": (
         lambda: random.choice(np.ones(3)),
@@ -138,17 +138,17 @@ MESSAGES = {
     "uniform integers": (
         lambda: random.uniform(KEY, (), int),
         DTypeKindError,
-        "uniform draws floating-point numbers, and i32 is no floating-point dtype.",
+        "uniform draws floating-point numbers, but got the dtype i32.",
     ),
     "normal integers": (
         lambda: random.normal(KEY, (), "int8"),
         DTypeKindError,
-        "normal draws floating-point numbers, and i8 is no floating-point dtype.",
+        "normal draws floating-point numbers, but got the dtype i8.",
     ),
     "integers that are floats": (
         lambda: random.randint(KEY, (), 0, 3, "float32"),
         DTypeKindError,
-        "randint draws integer numbers, and f32 is no integer dtype.",
+        "randint draws integer numbers, but got the dtype f32.",
     ),
     "signed bits": (
         lambda: random.bits(KEY, (), "int32"),
@@ -191,6 +191,11 @@ MESSAGES = {
         AxisError,
         "permutation: axis 2 is out of bounds for an array with 2 axes, which are -2 "
         "to 1.",
+    ),
+    "another method": (
+        lambda: random.gamma(KEY, 2.0, method="slow"),
+        ArgumentError,
+        "gamma: method must be 'published' or 'fast', but is 'slow'.",
     ),
     "a choice of nothing": (
         lambda: random.choice(KEY, 0, (2,)),

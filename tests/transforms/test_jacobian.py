@@ -184,6 +184,14 @@ def test_errors_of_a_hessian_speak_of_the_hessian():
         cv.hessian(cnp.sum, argnums=4)(1.0)
 
 
+def test_an_option_is_offered_by_those_that_have_it():
+    for name in ("jacrev", "jacobian", "jacfwd", "hessian"):
+        with pytest.raises(errors.NotDifferentiable, match=f"^{name} ") as refused:
+            getattr(cv, name)(cnp.sum)(cnp.ones(3, int))
+        has_option = name.startswith("jacr") or name == "jacobian"
+        assert ("allow_int=True" in str(refused.value)) == has_option
+
+
 @pytest.mark.parametrize("name", ["jacfwd", "jacrev", "hessian"])
 def test_the_jacobian_at_a_python_number_is_as_weak_as_that_of_jax(name):
     functions = [

@@ -6,7 +6,9 @@ import concurrent.futures
 import copy
 import multiprocessing
 import pickle
+import re
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib
@@ -141,6 +143,22 @@ def test_tensors_of_pytorch_are_shared_through_dlpack():
     np.testing.assert_array_equal(cv.jit(lambda x: x.sum(0))(ours), [3, 5, 7])
     theirs = torch.from_dlpack(cnp.arange(3.0) * 2)
     assert theirs.tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("library", ["pandas", "torch"])
+def test_the_examples_of_the_guide_run_where_the_library_is(library):
+    """The documents' own tests run without it, and do not execute these blocks."""
+    pytest.importorskip(library)
+    guide = Path(__file__).parents[2] / "docs" / "interoperability.md"
+    blocks = re.findall(r"```python\n(?!>>>)(.*?)```", guide.read_text(), re.DOTALL)
+    (block,) = [block for block in blocks if f"import {library}" in block]
+    names = {"cv": cv, "cnp": cnp, "np": np, "x": cnp.arange(3.0)}
+    exec(block, names)
+    if library == "pandas":
+        assert names["frame"]["total"].tolist() == [4.0, 6.0]
+        assert names["data"]["b"].dtype == np.float32
+    else:
+        assert names["array"].tolist() == names["tensor"].tolist() == [0, 1, 2]
 
 
 class RidgeRegressor(RegressorMixin, BaseEstimator):

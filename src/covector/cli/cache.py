@@ -2,12 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 
+from covector.core.sizes import show_bytes
 from covector.errors import how_many
 from covector.runtime import compilation_cache
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What to do."""
+    """Options: the action."""
     parser.add_argument(
         "action", nargs="?", choices=("info", "clear"), default="info", help="info"
     )
@@ -24,5 +25,5 @@ def run(options: Namespace) -> int:
     if options.action == "clear":
         count, removed = folder.clear(), " removed"
     programs = how_many(count, "program")
-    print(f"{folder.path}: {programs}{removed}, {size / 1e6:.1f} MB.")
+    print(f"{folder.path}: {programs}{removed}, {show_bytes(size)}.")
     return 0

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from covector import environment
-from covector.compat import distribution
+from covector.cli import distribution
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from covector import environment
-from covector.compat import distribution
+from covector.cli import distribution
 from covector.errors import SettingError
 
 

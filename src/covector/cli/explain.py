@@ -143,7 +143,7 @@ def find(name: str) -> Callable[..., Any]:
         found = getattr(found, part)
     if not callable(found):
         raise ArgumentError(
-            f"{name} is no function, but of type {type(found).__name__}."
+            f"{name} is not a function, but of type {type(found).__name__}."
         )
     return found
 

@@ -20,7 +20,7 @@ from covector.analysis.terminal import plain_text
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What to do, the file, and how much of it to show."""
+    """Options: the action, the file, and how much of it to show."""
     parser.add_argument("action", choices=["view"], help="view: print a summary")
     parser.add_argument(
         "file",

@@ -7,7 +7,8 @@
     tree: PyTree            arrays in nested containers, which no type can describe
 
 They say what is meant, for readers and editors. Nothing is checked when a program runs,
-unless it checks its annotations itself, which these allow.
+unless it checks its annotations itself, which those of ``covector.typing`` allow. What
+``help`` and notebooks show of a signature are the names, and not what they stand for.
 A function that takes just what another takes says so instead:
 
     @with_parameters_of(sum)
@@ -21,6 +22,7 @@ import inspect
 from collections.abc import Callable, Hashable, Sequence
 from types import EllipsisType
 from typing import (
+    TYPE_CHECKING,
     Any,
     ParamSpec,
     Protocol,
@@ -87,7 +89,9 @@ class _HasDType(Protocol):
 
 #: an array of NumPy
 HostArray: TypeAlias = np.ndarray[Any, Any]
-#: what public functions accept as an array
+#: what public functions accept as an array: arrays, those of NumPy, Python numbers, and
+#: objects with ``__jax_array__``, ``__array__`` or ``__dlpack__``; of a list, make an
+#: array first, by ``covector.numpy.array``
 ArrayLike: TypeAlias = (
     Array
     | np.ndarray
@@ -108,7 +112,8 @@ PyTree: TypeAlias = Any
 
 # -- facts of arrays -------------------------------------------------------------------
 
-#: what public functions accept as an element type
+#: what public functions accept as an element type: a dtype, its name such as "float32",
+#: a class such as ``float`` or ``covector.numpy.float32``, or what has a ``dtype``
 DTypeLike: TypeAlias = DType | type[Any] | str | _HasDType
 #: what public functions accept as a shape
 ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
@@ -122,6 +127,40 @@ Index: TypeAlias = (
 AxisName: TypeAlias = Hashable
 #: an amount of memory: bytes, or a number with a unit, as "1.5GB" (``core/sizes.py``)
 MemorySize: TypeAlias = int | str
+
+
+class Named:
+    """A type that a signature shows by its name, alone and in a union with others."""
+
+    def __init__(self, shown: str, value: Any) -> None:
+        self.shown: str = shown
+        #: the type itself
+        self.value: Any = value
+
+    def __repr__(self) -> str:
+        return self.shown
+
+    def __or__(self, other: Any) -> "Named":
+        return self._joined(self, other)
+
+    def __ror__(self, other: Any) -> "Named":
+        return self._joined(other, self)
+
+    @staticmethod
+    def _joined(*members: Any) -> "Named":
+        shown = [inspect.formatannotation(m) for m in members]
+        values = [m.value if isinstance(m, Named) else m for m in members]
+        return Named(
+            " | ".join(shown).replace("NoneType", "None"), values[0] | values[1]
+        )
+
+
+if not TYPE_CHECKING:
+    ArrayLike = Named("ArrayLike", ArrayLike)
+    DTypeLike = Named("DTypeLike", DTypeLike)
+    ShapeLike = Named("ShapeLike", ShapeLike)
+    Axes = Named("Axes", Axes)
+    Index = Named("Index", Index)
 
 # -- rules of operations ---------------------------------------------------------------
 
@@ -138,7 +177,7 @@ Batched: TypeAlias = tuple[Sequence[Value], BatchDims]
 
 
 class Untyped:
-    """What only parameters without a type take: in overloads, it tells these."""
+    """The type that only untyped parameters take: in overloads, it tells these."""
 
 
 def with_parameters_of(

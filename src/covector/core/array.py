@@ -11,6 +11,9 @@ the array may go anywhere. Only an array with a placement can be over several de
 """
 
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +23,7 @@ from covector.core.exported import Exported
 from covector.core.host_values import read_only, with_dtype
 from covector.core.sharding import transfer
 from covector.core.sharding.as_sharding import Format, as_sharding, format_of
-from covector.core.sharding.shard import Shard, numbered
-from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
+from covector.core.sharding.shardings import Index, Sharding, SingleDeviceSharding
 from covector.core.types import ArrayType
 from covector.errors import AxisError, DeletedArrayError
 from covector.runtime import buffers, client, memory, shards
@@ -351,3 +353,25 @@ def from_buffer(buffer: Any) -> ConcreteArray:
     return ConcreteArray(
         type_, None, buffer, SingleDeviceSharding(buffers.device_of(buffer))
     )
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard of an array: its device, the index of its elements, and the number of
+    devices before this one that hold the same.
+    """
+
+    device: Any
+    index: Index
+    replica_id: int
+    data: Any
+
+
+def numbered(indices: Mapping[Any, Index], data: Sequence[Any]) -> list[Shard]:
+    """The shards that devices hold, replicas numbered."""
+    seen: Counter[str] = Counter()
+    shards: list[Shard] = []
+    for (device, index), shard in zip(indices.items(), data, strict=True):
+        shards.append(Shard(device, index, seen[str(index)], shard))
+        seen[str(index)] += 1
+    return shards

@@ -18,7 +18,7 @@ from covector.errors import ArgumentError, ImmutableArrayError
 
 if TYPE_CHECKING:
     from covector.core.annotations import ArrayLike, Index
-    from covector.core.sharding.shard import Shard
+    from covector.core.array import Shard
     from covector.core.sharding.shardings import Sharding
     from covector.runtime.client import Device
 
@@ -49,11 +49,28 @@ _INTERNAL = frozenset(
 
 
 class Array(Operators, Methods, HasType):
-    """An array, concrete or traced. ``isinstance(x, covector.Array)`` is true of
-    both.
+    """An array: elements of one dtype along any number of axes.
+
+    It is the type to write in annotations, and ``isinstance(x, covector.Array)`` is
+    true inside transformed functions as well, where arrays are traced and have no
+    values. Arrays never change: ``x.at[i].set(v)`` gives a changed copy. Functions such
+    as ``covector.numpy.array`` make arrays; this class does not.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> x = cnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> isinstance(x, cv.Array), x.shape, x.T[0].tolist()
+    (True, (2, 2), [1.0, 3.0])
+
+    See also: ``covector.numpy.array``, ``covector.typing.ArrayLike``.
     """
 
     __slots__ = ("__weakref__",)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise ArgumentError(
+            "Array is the class of arrays, and cannot be called. Make an array with "
+            "covector.numpy.array(x), or of a shape with zeros, ones or full."
+        )
 
     # -- facts of the type -------------------------------------------------------------
 

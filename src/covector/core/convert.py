@@ -30,8 +30,6 @@ from covector.errors import (
     IntegerOverflow,
     TruncatedDTypeWarning,
     TypeMismatch,
-    if_of_arrays,
-    page_of_class,
 )
 from covector.runtime import buffers, memory
 
@@ -43,6 +41,8 @@ _EXACT = frozenset(PYTHON_NUMBERS)
 _OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
 #: the classes themselves: a subclass may hold more than values, as masks
 _ARRAYS_OF_NUMPY = frozenset({np.ndarray, *[d.type for d in dtypes.NUMBERS]})
+#: what ``operand_on`` takes by its class alone, of which none is a tree
+OPERANDS: frozenset[type] = frozenset({ConcreteArray}) | _EXACT | _ARRAYS_OF_NUMPY
 #: sequences of Python, which are not converted
 SEQUENCES: tuple[type, ...] = (list, tuple)
 
@@ -298,7 +298,7 @@ def _from_tensor(x: Any) -> ConcreteArray:
     return from_buffer(values).copy()
 
 
-def type_of(x: Any) -> ArrayType:
+def type_of(x: Any, who: str = "this operation") -> ArrayType:
     """The type that ``x`` has, or would have as an array, without making one."""
     if isinstance(x, Array | ShapeDtypeStruct):
         return x.type
@@ -314,7 +314,7 @@ def type_of(x: Any) -> ArrayType:
             dtypes.element_type(x.dtype), options.current().enable_x64
         )
         return ArrayType(tuple(x.shape), dtype, bool(getattr(x, "weak_type", False)))
-    return as_array(x).type
+    return as_array(x, who).type
 
 
 class ShapeDtypeStruct(HasType):
@@ -394,3 +394,18 @@ class ShapeDtypeStruct(HasType):
             more += ", is_ref=True"
         name = getattr(self.dtype, "name", self.dtype)
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={name}{more})"
+
+
+def page_of_class(x: object) -> str | None:
+    """The page about ``x``, not an array, if its class is the user's."""
+    return None if type(x).__module__ == "builtins" else "unregistered-class"
+
+
+def if_of_arrays(x: object) -> str:
+    """The way out for a value of such a class."""
+    return (
+        "If arrays are inside, make the class a pytree: "
+        "covector.tree_util.register_dataclass. "
+        if page_of_class(x)
+        else ""
+    )

@@ -7,8 +7,6 @@ dtypes are compared with ``is``, and a question about one is a look-up in a tabl
 here. How two dtypes meet in one operation is the subject of ``promotion``.
 """
 
-from collections.abc import Hashable
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -125,7 +123,7 @@ def as_dtype(x: Any) -> DType:
     ``float``, ``complex``, a name, a ``KeyType``, and anything with a ``dtype``.
 
     Raises:
-      DTypeError: ``x`` is no element type, or one that arrays cannot have.
+      DTypeError: ``x`` is not an element type, or one that arrays cannot have.
 
     >>> as_dtype("bfloat16"), as_dtype(float), as_dtype(np.zeros(3, np.int8))
     (dtype(bfloat16), dtype('float64'), dtype('int8'))
@@ -141,15 +139,15 @@ def _resolve(x: Any) -> DType:
     if isinstance(x, KeyType):
         return x
     if x is None or (isinstance(x, type) and x in _ABSTRACT):
-        raise DTypeError(_no_element_type(x))
+        raise DTypeError(no_element_type(x))
     if not isinstance(x, type) and hasattr(x, "dtype"):
         return element_type(x.dtype)
     try:
         dtype = np.dtype(x)
     except (TypeError, ValueError) as error:
-        raise DTypeError(_no_element_type(x)) from error
+        raise DTypeError(no_element_type(x)) from error
     if dtype.kind == "O" and isinstance(x, type) and x not in (object, np.object_):
-        raise DTypeError(_no_element_type(x))  # NumPy takes any class for object
+        raise DTypeError(no_element_type(x))  # NumPy takes any class for object
     if dtype not in _SPELLINGS:
         raise DTypeError(f"{dtype} is not an element type of arrays. {_way_out(dtype)}")
     return _SPELLINGS[dtype]
@@ -165,7 +163,8 @@ def element_type(dtype: Any) -> DType:
     return as_dtype(dtype.newbyteorder("=") if swapped else dtype)
 
 
-def _no_element_type(x: Any) -> str:
+def no_element_type(x: Any) -> str:
+    """The words of the error for what is no element type of arrays."""
     shown = getattr(x, "__name__", None) or repr(x)
     if isinstance(x, type) and x in _ABSTRACT:
         example = "key.dtype" if issubclass(x, extended) else "'float32' or 'int32'"
@@ -272,69 +271,6 @@ def is_key(dtype: DType) -> bool:
 def is_wide_key(dtype: DType) -> bool:
     """Whether the elements are random keys of more bits than an integer has."""
     return type(dtype) is KeyType and dtype.is_wide
-
-
-#: where the scalar classes that ml_dtypes defines belong in NumPy's hierarchy
-_NUMPY_PARENT: dict[type, type] = {
-    dtype.type: parent
-    for parent, dtypes in (
-        (np.signedinteger, SIGNED),
-        (np.unsignedinteger, UNSIGNED),
-        (np.floating, FLOATING),
-    )
-    for dtype in dtypes
-}
-
-
-#: the classes of what spells an element type by itself, and not by its ``dtype``
-_SPELLING_CLASSES: tuple[type, ...] = (type, np.dtype, str, KeyType)
-
-
-def issubdtype(a: Any, b: Any) -> bool:
-    """Whether ``a`` is ``b`` or of the kind ``b``.
-
-    Each is a dtype in any spelling, an abstract class of NumPy (``np.floating``, …),
-    ``extended`` or ``prng_key``. As in NumPy, ``float`` and None mean float64: to ask
-    for any floating dtype pass ``floating``.
-
-    >>> issubdtype("bfloat16", np.floating), issubdtype(KeyType("rbg"), prng_key)
-    (True, True)
-
-    See also: ``isdtype``, ``result_type``.
-    """
-    return _issubdtype(_hashable(a), _hashable(b))
-
-
-def _hashable(x: Any) -> Hashable:
-    # An array or a tracer must not be kept alive by a cache: its dtype stands for it.
-    if x is None or isinstance(x, _SPELLING_CLASSES):
-        return x
-    if not hasattr(x, "dtype"):
-        raise DTypeError(_no_element_type(x))
-    return x.dtype
-
-
-@lru_cache(maxsize=1024)
-def _issubdtype(a: Hashable, b: Hashable) -> bool:
-    if isinstance(b, KeyType):
-        return a is b
-    a, b = _scalar_class(a), _scalar_class(b)
-    return issubclass(a, b) or issubclass(_NUMPY_PARENT.get(a) or a, b)
-
-
-def _is_scalar_class(x: object) -> bool:
-    return isinstance(x, type) and issubclass(x, np.generic)
-
-
-def _scalar_class(x: Any) -> type:
-    if _is_scalar_class(x):
-        return x
-    if isinstance(x, KeyType):
-        return x.type
-    try:
-        return np.dtype(x).type
-    except TypeError as error:
-        raise DTypeError(_no_element_type(x)) from error
 
 
 # -- widths and defaults ---------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 
 from covector import tree
 from covector.core.array_like import Array
-from covector.core.convert import SEQUENCES, as_array
+from covector.core.convert import SEQUENCES, as_array, if_of_arrays, page_of_class
 from covector.core.references import Ref, has_references
 from covector.core.source import function_line, is_own, users_function, wraps
 from covector.core.trace import current
@@ -24,8 +24,6 @@ from covector.errors import (
     DTypeError,
     RefError,
     TypeMismatch,
-    if_of_arrays,
-    page_of_class,
 )
 from covector.tree.nodes import register_pytree_node
 
@@ -309,7 +307,7 @@ def _becomes_array(x: Any) -> bool:
 
 
 class _Hidden:
-    """A reference in a tree of arguments, where it is no leaf."""
+    """A reference in a tree of arguments, where it is not a leaf."""
 
     def __init__(self, ref: Ref) -> None:
         self.ref = ref

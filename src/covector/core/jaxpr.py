@@ -18,7 +18,8 @@ from typing import Any
 
 from covector import options
 from covector.core.effects import NONE, Effects
-from covector.core.primitive import Primitive, drop_older_half
+from covector.core.operation_caches import drop_older_half
+from covector.core.primitive import Primitive
 from covector.core.show import show_jaxpr
 from covector.core.source import Line, attributes_lines_of_equations, running
 from covector.core.trace import current

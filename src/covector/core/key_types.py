@@ -27,7 +27,7 @@ class prng_key(extended):
 
 
 class Implementation(NamedTuple):
-    """What is known of the keys of a generator."""
+    """Facts about the keys of a generator."""
 
     #: how they are printed
     tag: str

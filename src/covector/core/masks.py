@@ -26,6 +26,11 @@ def present(values: Iterable[Any]) -> list[Any]:
     return [x for x in values if x is not None]
 
 
+def present_mask(values: Iterable[Any]) -> Mask:
+    """The mask of the values that are not None."""
+    return tuple([x is not None for x in values])
+
+
 def scatter(values: Iterable[Any], mask: Sequence[bool]) -> list[Any]:
     """The values, in order, where the mask is true; None elsewhere."""
     given = iter(values)

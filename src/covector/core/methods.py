@@ -169,7 +169,7 @@ class Methods:
         >>> print(x.at[1].set(5.0), x.at[cnp.array([2, 2])].add(1.0))
         [0. 5. 0. 0.] [0. 0. 2. 0.]
         """
-        return link.numpy.updating.at(self)
+        return link.numpy.updating.At(self)
 
     conj: Final = cnp.conj
     conjugate: Final = cnp.conjugate

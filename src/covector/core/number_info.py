@@ -1,6 +1,6 @@
-"""The numbers that a dtype can represent: limits, widths, and lossless casts."""
+"""Facts about dtypes: limits, widths, lossless casts, and kinds that they are of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -9,8 +9,16 @@ import ml_dtypes
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.dtypes import as_dtype, short_name
-from covector.errors import DTypeKindError
+from covector.core.dtypes import (
+    FLOATING,
+    SIGNED,
+    UNSIGNED,
+    KeyType,
+    as_dtype,
+    no_element_type,
+    short_name,
+)
+from covector.errors import DTypeError, DTypeKindError
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,9 @@ def finfo(dtype: Any) -> FloatInfo:
 
     Args:
       dtype: a dtype in any spelling, or an array.
+
+    Returns:
+      An object with these fields.
 
     Raises:
       DTypeKindError: the dtype is not inexact.
@@ -166,3 +177,77 @@ def _extremes(dtype: np.dtype) -> list[Any]:
     # What the dtype lacks (zero, say, or infinity) becomes some value that it has.
     with np.errstate(all="ignore"):
         return np.array(values, np.float64).astype(dtype).astype(np.float64).tolist()
+
+
+#: where the scalar classes that ml_dtypes defines belong in NumPy's hierarchy
+_NUMPY_PARENT: dict[type, type] = {
+    dtype.type: parent
+    for parent, dtypes in (
+        (np.signedinteger, SIGNED),
+        (np.unsignedinteger, UNSIGNED),
+        (np.floating, FLOATING),
+    )
+    for dtype in dtypes
+}
+
+
+#: the classes of what spells an element type by itself, and not by its ``dtype``
+_SPELLING_CLASSES: tuple[type, ...] = (type, np.dtype, str, KeyType)
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether ``a`` is ``b`` or of the kind ``b``.
+
+    Each is a dtype in any spelling, an abstract class of NumPy (``np.floating``, …),
+    ``extended`` or ``prng_key``. As in NumPy, ``float`` and None mean float64: to ask
+    for any floating dtype pass ``floating``.
+
+    Args:
+      a: a dtype in any spelling.
+      b: a dtype, or a kind of dtypes.
+
+    Returns:
+      A Python bool, known under ``jit`` too.
+
+    Raises:
+      DTypeError: a name is that of no dtype.
+
+    >>> from covector.dtypes import prng_key
+    >>> issubdtype("bfloat16", np.floating), issubdtype(KeyType("rbg"), prng_key)
+    (True, True)
+
+    See also: ``isdtype``, ``result_type``.
+    """
+    return _issubdtype(_hashable(a), _hashable(b))
+
+
+def _hashable(x: Any) -> Hashable:
+    # An array or a tracer must not be kept alive by a cache: its dtype stands for it.
+    if x is None or isinstance(x, _SPELLING_CLASSES):
+        return x
+    if not hasattr(x, "dtype"):
+        raise DTypeError(no_element_type(x))
+    return x.dtype
+
+
+@lru_cache(maxsize=1024)
+def _issubdtype(a: Hashable, b: Hashable) -> bool:
+    if isinstance(b, KeyType):
+        return a is b
+    a, b = _scalar_class(a), _scalar_class(b)
+    return issubclass(a, b) or issubclass(_NUMPY_PARENT.get(a) or a, b)
+
+
+def _is_scalar_class(x: object) -> bool:
+    return isinstance(x, type) and issubclass(x, np.generic)
+
+
+def _scalar_class(x: Any) -> type:
+    if _is_scalar_class(x):
+        return x
+    if isinstance(x, KeyType):
+        return x.type
+    try:
+        return np.dtype(x).type
+    except TypeError as error:
+        raise DTypeError(no_element_type(x)) from error

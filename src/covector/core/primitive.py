@@ -23,6 +23,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform
 
+from covector.core import dtypes
 from covector.core.annotations import DType, Value, Values
 from covector.core.effects import (
     NONE,
@@ -32,6 +33,9 @@ from covector.core.effects import (
     effects_among,
     is_program,
 )
+from covector.core.host_budget import CALL, LARGE_PACE, HostBudget
+from covector.core.masks import Mask
+from covector.core.operation_caches import Interned, OpPlan, drop_older_half
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import MissingRule
@@ -39,42 +43,8 @@ from covector.errors import MissingRule
 Linearized = tuple[Sequence[Any], Callable[..., Sequence[Any]]]
 _Operation = TypeVar("_Operation", bound="Primitive")
 
-
-#: parameters of one class that are remembered; equal operations made before and after
-#: they are forgotten work the same, but do not share their caches
-MOST_INSTANCES = 2048
 #: types of operands for which one operation keeps plans
 MOST_PLANS = 2048
-
-
-def drop_older_half(cache: dict[Any, Any], most: int) -> None:
-    """Make room in a cache that has grown to ``most`` entries."""
-    if len(cache) >= most:
-        for key in list(cache)[: most // 2]:
-            cache.pop(key, None)  # another thread may have dropped it meanwhile
-
-
-class Interned(type):
-    """Makes equal constructions of an operation one object, unless it opts out."""
-
-    interned: bool
-    instances: dict[tuple[Any, ...], Any]
-
-    def __call__(
-        cls: type[_Operation],  # pyright: ignore[reportGeneralTypeIssues]
-        *args: Any,
-        **kwargs: Any,
-    ) -> _Operation:
-        if not cls.interned:
-            return super().__call__(*args, **kwargs)
-        if not kwargs:
-            known = cls.instances.get(args)
-            if known is not None:
-                return known
-        drop_older_half(cls.instances, MOST_INSTANCES)
-        made = super().__call__(*args, **kwargs)
-        made = cls.instances.setdefault(tuple(made.parameters.values()), made)
-        return made if kwargs else cls.instances.setdefault(args, made)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -136,7 +106,7 @@ class Primitive(metaclass=Interned):
     not_on_host: frozenset[DType] = frozenset()
     #: whether it moves elements in a way in which XLA may add zeros to them (between
     #: devices) or a value of its own; keys that are stored as ``complex128`` it moves
-    #: by halves (``Lowering.halves``)
+    #: by halves (``lowering/wide_keys.py``)
     by_halves = False
     #: about how many StableHLO operations it is compiled to
     op_count = 1
@@ -173,6 +143,10 @@ class Primitive(metaclass=Interned):
     starts: Any = None
     #: the operand by which it divides, where that is so
     divisor: int | None = None
+    #: ``reordered(orders)``, of operands in other orders of their axes (None: their
+    #: own), gives the operation in other orders, that of each operand, and that of its
+    #: result (``lowering/axis_orders.py``)
+    reordered: Any = None
     #: whether a program with this operation can be compiled
     compiles = True
     #: ``work(types, outs)`` gives the ``Work`` of one run; None where nothing is known
@@ -182,7 +156,7 @@ class Primitive(metaclass=Interned):
     varying_rule: Any = None
     instances: dict[tuple[Any, ...], "Primitive"] = {}  # noqa: RUF012  each class has its own
     #: plans by the types of the operands
-    plans: dict[tuple[ArrayType, ...], "OpPlan"]
+    plans: dict[tuple[ArrayType, ...], OpPlan]
 
     def __init_subclass__(cls) -> None:
         cls.instances = {}
@@ -196,7 +170,7 @@ class Primitive(metaclass=Interned):
         if missing or len(args) > len(self.fields) or not wanted.issuperset(given):
             if type(self) is Primitive:
                 raise TypeError(
-                    f"Primitive({', '.join(map(repr, args))}) is no operation: an "
+                    f"Primitive({', '.join(map(repr, args))}) is not an operation: an "
                     "operation is a class of its own, derived from Primitive, whose "
                     "fields are its parameters and whose methods are its rules "
                     "(type_rule, differential, batch, lower)."
@@ -253,7 +227,7 @@ class Primitive(metaclass=Interned):
 
     # -- types -------------------------------------------------------------------------
 
-    def plan(self, types: tuple[ArrayType, ...]) -> "OpPlan":
+    def plan(self, types: tuple[ArrayType, ...]) -> OpPlan:
         """The result types for these operand types, and whether NumPy is quicker."""
         plan = self.plans.get(types)
         if plan is None:
@@ -266,6 +240,9 @@ class Primitive(metaclass=Interned):
             )
             on_host = self.on_host if by_numpy else None
             plan = self.plans[types] = OpPlan(outs, self.multiple_results, on_host)
+            if self.on_host is not None and known and not by_numpy:
+                time = self.host_time(types, outs)
+                plan.budget = None if time is None else HostBudget(time)
         return plan
 
     def prefers_host(
@@ -276,6 +253,20 @@ class Primitive(metaclass=Interned):
         if self.not_on_host and any([t.dtype in self.not_on_host for t in both]):
             return False
         return sum([t.size for t in both]) <= self.host_limit
+
+    def host_time(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> float | None:
+        """About how many µs NumPy takes for any number of elements; None where it is
+        not to run them, since it does not compute the same, or element by element.
+        """
+        both = [*types, *outs]
+        wide = any([dtypes.is_wide_key(t.dtype) for t in both])
+        if wide or any([t.dtype in self.not_on_host for t in both]):
+            return None
+        if self.host_limit < Primitive.host_limit:
+            return None
+        return CALL + sum([t.size for t in both]) / LARGE_PACE
 
     # -- rules -------------------------------------------------------------------------
 
@@ -345,7 +336,7 @@ class Primitive(metaclass=Interned):
 
 
 class Work(NamedTuple):
-    """What one run of an operation costs, as XLA counts (decision 28).
+    """The cost of one run of an operation, as XLA counts (decision 28).
 
     flops            operations on single elements, whatever their type
     transcendentals  of exponentials, sines and their like, which are counted apart
@@ -374,38 +365,6 @@ def costs_nothing(op: "Primitive", types: Sequence[ArrayType], outs: Any) -> Wor
     return Work(read=0, written=0)
 
 
-class OpPlan:
-    """An operation on operands of given types: result types and how to evaluate it."""
-
-    __slots__ = (
-        "executable",
-        "meshes",
-        "multiple_results",
-        "on_host",
-        "one_on_host",
-        "outs",
-    )
-
-    def __init__(
-        self, outs: tuple[ArrayType, ...], multiple_results: bool, on_host: Any
-    ) -> None:
-        self.outs: tuple[ArrayType, ...] = outs
-        self.multiple_results: bool = multiple_results
-        #: evaluation by NumPy, where that is quicker than a compiled call
-        self.on_host: Any = on_host
-        #: the same, where there is one result
-        self.one_on_host: Any | None = None if multiple_results else on_host
-        #: compiled programs by placement
-        self.executable: Any = None
-        #: the meshes that the operation names
-        self.meshes: Any = ()
-
-    @property
-    def prefers_host(self) -> bool:
-        """Whether NumPy is quicker than a compiled call."""
-        return self.on_host is not None
-
-
 class Linear:
     """Stands in a transpose rule for an operand in which the operation is linear.
 
@@ -419,6 +378,11 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"Linear({self.type})"
+
+
+def linear_mask(args: Sequence[Any]) -> Mask:
+    """The mask of the operands in which an operation is linear."""
+    return tuple([type(a) is Linear for a in args])
 
 
 #: an operand of a transpose rule: known, or what the operation is linear in

@@ -220,9 +220,16 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     ``numpy_dtype_promotion`` apply. With ``return_weak_type_flag`` the result is a pair
     of the dtype and whether it gives way to others.
 
+    Args:
+      args: arrays, Python numbers, and dtypes in any spelling.
+      return_weak_type_flag: return a pair, as told above.
+
+    Returns:
+      A NumPy dtype.
+
     Raises:
       TypePromotionError: the arguments have no common dtype, or there are none.
-      DTypeError: an argument is no array, number or dtype.
+      DTypeError: an argument is not an array, a number or a dtype.
 
     >>> result_type("int8", "float16"), result_type("uint8", 3)
     (dtype('float16'), dtype('uint8'))

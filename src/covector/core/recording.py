@@ -29,7 +29,7 @@ class Record(weakref.ref[Any]):
 
 
 class Watcher(Protocol):
-    """What is told of arrays while it watches, on the thread that does it."""
+    """An observer, which is told of arrays on the thread that makes them."""
 
     def made(self, array: Any, record: Record) -> None:
         """An array was made."""

@@ -243,7 +243,7 @@ class Ref:
 
 
 class Held:
-    """What a program that is being staged knows of a reference made outside of it."""
+    """A reference made outside, as a program that is being staged knows it."""
 
     __slots__ = ("changed", "ref", "value")
 

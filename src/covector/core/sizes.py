@@ -1,4 +1,7 @@
-"""Sizes of memory in bytes, as people write and read them: "1.5GB", 12.0 MB."""
+"""Sizes of memory in bytes, as people write and read them: "1.5GB", 12.0 MB.
+
+Other large numbers are shown alike: 1.2 M.
+"""
 
 import re
 
@@ -44,8 +47,23 @@ def show_bytes(size: float) -> str:
     >>> show_bytes(12_000_000), show_bytes(640), show_bytes(-1.5e9)
     ('12.0 MB', '640 B', '-1.5 GB')
     """
-    units = iter(("B", "KB", "MB", "GB", "TB", "PB"))
-    unit = next(units)
-    while abs(size) >= 999.95 and unit != "PB":
-        size, unit = size / 1000, next(units)
-    return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+    number, prefix = _scaled(size)
+    return f"{number} {prefix}B"
+
+
+def show_count(n: float) -> str:
+    """A number of operations, to three or four digits.
+
+    >>> show_count(1_200_000), show_count(640)
+    ('1.2 M', '640')
+    """
+    number, prefix = _scaled(n, "kMGTP")
+    return f"{number} {prefix}".rstrip()
+
+
+def _scaled(n: float, prefixes: str = "KMGTP") -> tuple[str, str]:
+    """A number in thousands, millions, …, and the prefix that says which."""
+    power = 0
+    while abs(n) >= 999.95 and power < len(prefixes):
+        n, power = n / 1000, power + 1
+    return (f"{n:.1f}", prefixes[power - 1]) if power else (f"{n:.0f}", "")

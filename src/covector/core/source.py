@@ -88,6 +88,11 @@ class Line(NamedTuple):
         return f"{self.file}:{self.number} ({short_name(self.function)})"
 
 
+def at_line(line: Line | None, before: str = "") -> str:
+    """`` at train.py:12 (step)``, to stand in a sentence; empty for no line."""
+    return "" if line is None else f"{before} at {line}"
+
+
 #: a ``Line`` from a tuple, without a Python call
 _line = functools.partial(tuple[Any, ...].__new__, Line)
 #: a frame by its distance from here: ``inspect.currentframe`` without a Python call
@@ -203,7 +208,7 @@ def take_names(wrapper: Wrapper, fun: Any) -> Wrapper:
     for attribute in functools.WRAPPER_ASSIGNMENTS:
         value = _attribute(fun, attribute)
         if value is not None:
-            with contextlib.suppress(TypeError):  # a name that is no string
+            with contextlib.suppress(TypeError):  # a name that is not a string
                 setattr(wrapper, attribute, value)
     for name, value in getattr(fun, "__dict__", {}).items():
         if not hasattr(type(wrapper), name):  # the methods of a wrapper stay its own

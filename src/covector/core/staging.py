@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from covector import options
 from covector.core.array import ConcreteArray
-from covector.core.check import check_jaxpr
 from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.leaks import check_leaks
@@ -117,7 +116,7 @@ class StagingTrace(Trace):
         return found[1]
 
     def hold(self, ref: Ref) -> Held:
-        """What the program knows of a reference that was made outside of it."""
+        """The program's input for a reference that was made outside of it."""
         if self.references is None:
             raise RefError(
                 f"{self.name or 'a program'} uses a reference, {ref.type!r}, that was "
@@ -208,6 +207,8 @@ class StagingTrace(Trace):
         variables += [t.variable for t in inputs]
         jaxpr = Jaxpr(variables, self.equations, atoms, self.name)
         if options.settings.check_programs:
+            from covector.core.check import check_jaxpr  # noqa: PLC0415  when asked for
+
             check_jaxpr(jaxpr)
         return Staged(jaxpr, captured)
 

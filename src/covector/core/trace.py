@@ -62,7 +62,7 @@ class Trace:
 
     @property
     def main(self) -> "Trace":
-        """What the ecosystem compares traces by."""
+        """The tag by which the ecosystem compares traces."""
         return self
 
     def written_outside(self, x: Any) -> Any:
@@ -153,7 +153,17 @@ _OF_VALUES = frozenset(
 
 
 class Tracer(Array):
-    """A stand-in for an array while a transformation runs the user's function."""
+    """A stand-in for an array while a transformation runs the user's function.
+
+    It has a shape and a dtype, and no values: ``if``, ``float`` and NumPy cannot use
+    it. Do not keep it: after the function has returned, it is of no use.
+
+    >>> import covector as cv
+    >>> cv.jit(lambda x: print(isinstance(x, cv.core.Tracer), x.shape))(1.0)
+    True ()
+
+    See also: ``covector.Array``, ``covector.lax.cond``, ``covector.debug.print``.
+    """
 
     # Not ``trace``: that is a method of arrays.
     __slots__ = ("owner",)

@@ -8,8 +8,8 @@ done, and no exception that covector raised and handled on the way. The option
 ``install`` reaches three kinds of printers. Those that format by the standard library
 (logging, unittest, doctest, ``print_exc``) make a ``TracebackException``, which drops
 these frames here. The hooks of the interpreter and of threads, which before Python 3.13
-are written in C, do the same. IPython and pytest read the exception by themselves:
-around their work ``as_shown`` changes it, and restores it.
+are written in C, do the same. IPython, pytest and rich read the exception by
+themselves: around their work ``as_shown`` changes it, and restores it.
 """
 
 import contextlib
@@ -97,18 +97,37 @@ def _in_lines() -> Generator[None]:
         in_lines.reset(before)
 
 
-def _hints(error: object, kind: Any, hidden: int, way: str) -> list[str]:
-    """What is printed below an error: a keyword that was meant, the hidden frames."""
+def _hints(
+    error: object, kind: Any, whole: TracebackType | None, hidden: int, way: str
+) -> list[str]:
+    """The lines below an error: a keyword that was meant, the hidden frames."""
     hints: list[str] = []
-    if kind is TypeError and not _everything():
-        # An error is rare, and what it takes to help with it may not be imported yet.
-        from covector.missing_names import keyword_way_out  # noqa: PLC0415
-
-        meant = keyword_way_out(str(error))
+    if not _everything() and issubclass(kind, Exception):
+        meant = _meant(error, whole)
         hints += [f"({meant})"] if meant else []
     if hidden:
         hints.append(f"({how_many(hidden, 'frame')} inside covector hidden; {way})")
     return hints
+
+
+def _meant(error: object, whole: TracebackType | None) -> str:
+    """The part that Python's words leave out: a keyword, or the function called."""
+    # An error is rare, and what it takes to help with it may not be imported yet.
+    from covector.core.failing_call import failing_call  # noqa: PLC0415
+    from covector.missing_names import keyword_way_out, member_way_out  # noqa: PLC0415
+
+    links, kept = _links(whole), list(_visible(whole))
+    known = links.index(kept[-1]) + 1 if kept else len(links)
+    with contextlib.suppress(Exception):  # what is shown may be anything of the user's
+        message = str(error)
+        meant = keyword_way_out(message) or member_way_out(message)
+        if meant or known == len(links):
+            return meant
+        frame = links[known].tb_frame
+        # A message names the function, unless another one called that.
+        if not re.search(rf"\b{re.escape(frame.f_code.co_name)}\b", message):
+            return failing_call(frame)
+    return ""
 
 
 # -- exceptions, for printers that read them themselves --------------------------------
@@ -122,9 +141,10 @@ def as_shown(error: BaseException | None, way: str = _BY_OPTION) -> Generator[No
     """
     chain = [] if error is None or _everything() else _chain(error)
     attributes = [(e, dict(_attributes(e))) for e in chain]
+    whole = error.__traceback__ if error is not None else None
     try:
         hidden = sum([_show(e) for e in chain])
-        hints = _hints(error, type(error), hidden, way)
+        hints = _hints(error, type(error), whole, hidden, way)
         if error is not None and hints:
             _set(error, "__notes__", [*getattr(error, "__notes__", ()), *hints])
         with _in_lines():
@@ -148,7 +168,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _above(shown: Any) -> Any:
-    """What is printed above an exception, or above what is formatted of one."""
+    """The lines above an exception, or above what is formatted of one."""
     if shown.__cause__ is not None or shown.__suppress_context__:
         return shown.__cause__
     return shown.__context__
@@ -209,12 +229,12 @@ def _filtered(initialize: Callable[..., None]) -> Callable[..., None]:
         # Those that led to it are made in there; the first one is complete at the end.
         if kwargs.get("_seen") is None:
             with contextlib.suppress(Exception):
-                _finish(self)
+                _finish(self, exc_traceback)
 
     return filtered
 
 
-def _finish(first: Any) -> None:
+def _finish(first: Any, whole: TracebackType | None) -> None:
     """Leave out internal exceptions, and append the hint."""
     waiting, hidden = [first], 0
     while waiting:
@@ -225,7 +245,7 @@ def _finish(first: Any) -> None:
         waiting += [] if before is None else [before]
         waiting += getattr(shown, "exceptions", None) or ()
         hidden += shown.covector_cut.hidden
-    hints = _hints(first, first.covector_kind, hidden, _BY_VARIABLE)
+    hints = _hints(first, first.covector_kind, whole, hidden, _BY_VARIABLE)
     if hints:
         first.__notes__ = [*(getattr(first, "__notes__", None) or ()), *hints]
     first.covector_hints = hints
@@ -241,12 +261,13 @@ def _outside_formatted(shown: Any) -> Any:
 
 
 class _Before:
-    """What was there before ``install``."""
+    """The hooks from before ``install``."""
 
     initialize: Any = None
     excepthook: Any = None
     thread_excepthook: Any = None
     structured_traceback: Any = None
+    extract: Any = None
 
 
 def _print_filtered(
@@ -322,6 +343,8 @@ def install() -> None:
         _install_in_ipython()
     else:
         CovectorError._render_traceback_ = _first_in_ipython  # type: ignore[attr-defined]
+    _install_in_rich()
+    CovectorError.made = staticmethod(_install_in_rich)
 
 
 def _install_in_ipython() -> None:
@@ -330,6 +353,22 @@ def _install_in_ipython() -> None:
     if printer is not None and _Before.structured_traceback is None:
         _Before.structured_traceback = printer.structured_traceback
         printer.structured_traceback = _structured_traceback
+
+
+def _install_in_rich() -> None:
+    """Where rich is imported later, it is met when an error of covector's is made."""
+    module = sys.modules.get("rich.traceback")
+    printer = getattr(module, "Traceback", None)
+    if printer is not None and _Before.extract is None:
+        _Before.extract = printer.extract
+        printer.extract = staticmethod(_extract)
+
+
+def _extract(exc_type: Any, exc_value: Any, traceback: Any, **kwargs: Any) -> Any:
+    """The traceback that rich prints, read from an exception as it is shown."""
+    with as_shown(exc_value, _BY_VARIABLE):
+        shown = traceback if _everything() else cut(traceback).traceback
+        return _Before.extract(exc_type, exc_value, shown, **kwargs)
 
 
 def _first_in_ipython(error: CovectorError) -> list[str]:
@@ -356,4 +395,7 @@ def uninstall() -> None:
         printer.structured_traceback = _Before.structured_traceback
     elif hasattr(CovectorError, "_render_traceback_"):
         del CovectorError._render_traceback_  # type: ignore[attr-defined]
-    _Before.initialize = _Before.structured_traceback = None
+    if _Before.extract is not None:
+        sys.modules["rich.traceback"].Traceback.extract = _Before.extract
+    CovectorError.made = staticmethod(lambda: None)
+    _Before.initialize = _Before.structured_traceback = _Before.extract = None

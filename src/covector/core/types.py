@@ -8,8 +8,8 @@ so equality is identity, and a tuple of types is a dictionary key that costs not
 hash. They are held weakly: a type lives as long as what has it.
 """
 
-import atexit
 import operator
+import sys
 import threading
 import weakref
 from collections import deque
@@ -51,9 +51,6 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 INVARIANT: frozenset[Any] = frozenset()
 
 _interned: dict[tuple[Any, ...], "_Reference"] = {}
-# What is dropped while the interpreter ends is not compared with other types, whose
-# sizes may be of classes that are gone.
-atexit.register(_interned.clear)
 #: Types of values on the way, which would be made again in every call: the last ones
 #: made are not dropped.
 _recent: deque["ArrayType"] = deque(maxlen=1024)
@@ -63,7 +60,7 @@ _interned_axes: dict[frozenset[Any], frozenset[Any]] = {INVARIANT: INVARIANT}
 
 
 class _Links:
-    """What stands above, bound once."""
+    """The functions of layers above, bound once."""
 
     #: the sharding over the mesh in force that divides none of so many axes
     undivided: Callable[[int], Any]
@@ -85,7 +82,13 @@ class _Reference(weakref.ref["ArrayType"]):
     keys: list[tuple[Any, ...]]
 
 
-def _drop(reference: _Reference) -> None:
+def _drop(
+    reference: _Reference, ending: Callable[[], bool] = sys.is_finalizing
+) -> None:
+    # What is dropped while the interpreter ends is not compared with other types, whose
+    # sizes may be of classes that are gone.
+    if ending():
+        return
     with _lock:
         for key in reference.keys:
             if _interned.get(key) is reference:
@@ -243,7 +246,7 @@ class ArrayType:
 
     @property
     def sharding(self) -> Any:
-        """How types divide arrays: along no axis. The mesh in force, and a spec that
+        """Partition by types: along no axis. The mesh in force, and a spec that
         leaves all axes to the compiler; an array itself knows how it is divided.
         """
         return _links.undivided(self.ndim)
@@ -280,7 +283,7 @@ class AbstractRef:
         self.kind: Any = kind
 
     def __getattr__(self, name: str) -> Any:
-        """What the type of the array says, as ``shape`` and ``dtype``."""
+        """The facts of the type of the array, as ``shape`` and ``dtype``."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.inner_aval, name)

@@ -139,7 +139,7 @@ def detect(environ: Environment, method: str | None = None) -> Found:
         variables of covector.
 
     Raises:
-      SettingError: there is no such method, or a variable is no number.
+      SettingError: there is no such method, or a variable is not a number.
     """
     if method is not None and method not in (*DETECTORS, "deactivate"):
         raise SettingError(

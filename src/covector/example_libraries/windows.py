@@ -62,7 +62,7 @@ def GeneralConvTranspose(  # noqa: PLR0913, PLR0917  the names of the field
 
 
 class _Convolution:
-    """What both kinds of convolutions have in common."""
+    """The common part of both kinds of convolutions."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ A package is imported when it is first asked for.
 import typing
 
 from covector import namespaces
-from covector.programs.callbacks.callback import io_callback as io_callback
+from covector.callbacks.callback import io_callback as io_callback
 
 if typing.TYPE_CHECKING:
     from covector.experimental import checkify as checkify

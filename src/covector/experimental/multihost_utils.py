@@ -18,13 +18,13 @@ from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.errors import ArgumentError, ShardingError
-from covector.programs.jit.jit import jit
-from covector.programs.placement.device_put import device_put
-from covector.programs.placement.make_array import (
+from covector.placement.device_put import device_put
+from covector.placement.make_array import (
     make_array_from_callback,
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
+from covector.programs.jit.jit import jit
 from covector.runtime import client, multi_process
 from covector.runtime.multi_process import ProgramDigest
 

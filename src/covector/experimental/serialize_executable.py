@@ -33,9 +33,9 @@ from covector.errors import (
 )
 from covector.export.deserialization import read_types
 from covector.export.serialization import written_type
-from covector.lowering.compile import ShardedProgram
+from covector.lowering.compiled import ShardedProgram
 from covector.programs.jit.stages import Compiled
-from covector.runtime import client, executable
+from covector.runtime import client, executable, host_calls
 from covector.tree.registry import PyTreeDef
 
 __all__ = ["Loaded", "deserialize_and_load", "serialize"]
@@ -55,7 +55,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     """
     traced, made = compiled._traced, compiled._compiled
     lowered = made.lowered
-    if lowered.module.host_functions:
+    functions = host_calls.standard_names(lowered.module.host_functions)
+    if functions is None:
         raise ExportError(
             f"serialize: {traced.who} calls Python functions (callbacks, debug "
             "prints), which machine code cannot hold. Take them out."
@@ -79,6 +80,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
         "donated": list(compiled.donate_argnums),
         "captured": len(captured),
         "lengths": list(map(len, blobs)),
+        "functions": functions,
         "mesh": mesh and [mesh.axis_sizes, mesh.axis_names],
         "specs": [[list(s.spec) for s in each] for each in (ins, outs)],  # type: ignore[attr-defined]
     }
@@ -103,7 +105,7 @@ def deserialize_and_load(
 
     Raises:
       DeviceError: the bytes are no machine code for this device.
-      ExportError: there are not as many devices.
+      ExportError: there are not as many devices; or another version wrote the bytes.
     """
     length = int.from_bytes(serialized[:8], "little")
     head, at = json.loads(serialized[8 : 8 + length]), 8 + length
@@ -122,7 +124,8 @@ def deserialize_and_load(
     in_types, out_types = read_types(head["in_types"]), read_types(head["out_types"])
     outputs = [(t.shape, t.storage) for t in out_types]
     mesh = Mesh(np.array(devices).reshape(sizes), tuple(names)) if names else None
-    found = executable.load_executable(blobs[-1], tuple(devices), outputs)
+    functions = _standard_functions(head["who"], head["functions"])
+    found = executable.load_executable(blobs[-1], tuple(devices), outputs, functions)
     ins, outs = head["specs"]
     pairs = zip(in_types, blobs[: head["captured"]], strict=False)
     return Loaded(
@@ -138,6 +141,17 @@ def deserialize_and_load(
         _shardings(ins, mesh, devices[0], len(head["kept"])),
         _shardings(outs, mesh, devices[0], len(out_types)),
     )
+
+
+def _standard_functions(who: str, names: Sequence[str]) -> list[Any]:
+    """The functions of this library that a program calls, by their names."""
+    missing = [name for name in names if name not in host_calls.standard]
+    if missing:
+        raise ExportError(
+            f"the compiled {who} calls {missing[0]!r} of another version of covector. "
+            "Serialize it again."
+        )
+    return [host_calls.standard[name] for name in names]
 
 
 def _values(type: ArrayType, content: bytes) -> np.ndarray:

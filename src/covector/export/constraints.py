@@ -53,7 +53,7 @@ def read_constraints(text: str) -> list[Constraint]:
 
 
 def of_quotients(expression: Expression) -> list[Constraint]:
-    """What holds of each ``q = floordiv(x, k)`` in it: ``0 <= x - k*q <= k - 1``."""
+    """The bounds of each ``q = floordiv(x, k)`` in it: ``0 <= x - k*q <= k - 1``."""
     found = []
     for monomial, _ in expression.terms:
         for atom in monomial:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from covector import tree
+from covector.callbacks.opaque import Opaque
 from covector.core.annotations import BatchDims, Batched, PyTree, Value, Values
 from covector.core.convert import as_array
 from covector.core.flat import argument_path
@@ -30,7 +31,6 @@ from covector.export.serialization import CALLING_CONVENTION, written
 from covector.export.symbolic_module import SymbolTable
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import sharding_text
-from covector.programs.callbacks.opaque import Opaque
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.custom_rules.custom_derivative import custom_vjp
 from covector.runtime import lapack, modules

@@ -196,6 +196,7 @@ def _module(
             (),
             placement,
             results,
+            portable=True,
         )
         if made.host_functions:
             raise ExportError(

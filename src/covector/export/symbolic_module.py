@@ -214,7 +214,7 @@ def variables_in(leaves: Sequence[Any]) -> list[str]:
 
 
 def in_scope(x: Any, scope: SymbolicScope) -> Any:
-    """What stands for an argument, with its symbolic sizes in another scope."""
+    """The stand-in of an argument, with its symbolic sizes in another scope."""
     if not isinstance(x, ShapeDtypeStruct):
         return x
     return x.update(shape=shape_in_scope(x.shape, scope))

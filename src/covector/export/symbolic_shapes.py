@@ -94,7 +94,7 @@ def symbolic_args_specs(
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
 ) -> PyTree:
-    """What stands for arguments with symbolic shapes, for ``export``.
+    """Types of arguments with symbolic shapes, for ``export``.
 
     Args:
       args: a tree of arrays, or of what stands for them: the structure and the dtypes,

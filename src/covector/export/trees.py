@@ -17,7 +17,7 @@ T = TypeVar("T", bound=type)
 
 
 class _Serialization(NamedTuple):
-    """How nodes of one class are written, and read."""
+    """The functions that write and read nodes of one class."""
 
     nodetype: type
     name: str
@@ -55,12 +55,12 @@ def register_pytree_node_serialization(
       ``nodetype``, so that this can be part of a decorator.
 
     Raises:
-      ExportError: the class is no node; it or the name is taken already.
+      ExportError: the class is not a node; it or the name is taken already.
     """
     who = f"register_pytree_node_serialization of {name_of(nodetype)}"
     if not is_tree_node(nodetype) and not _is_namedtuple(nodetype):
         raise ExportError(
-            f"{who}: it is no node of a pytree. Register it before, with "
+            f"{who}: it is not a node of a pytree. Register it before, with "
             "covector.tree_util.register_pytree_node."
         )
     if nodetype in _by_type or nodetype in _KINDS:

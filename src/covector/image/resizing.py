@@ -27,7 +27,7 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(enum.Enum):
-    """How the elements of a resized image are computed from those near them.
+    """Methods by which elements of a resized image are computed from those near them.
 
     Functions take names too: "nearest", "linear", "cubic", "cubic-pytorch", "lanczos3",
     "lanczos5" and "area".
@@ -209,7 +209,7 @@ def _method(who: str, method: str | ResizeMethod) -> ResizeMethod:
 
 
 class _Sampling(NamedTuple):
-    """How elements are read; for ``xp`` see ``sampling``."""
+    """The way in which elements are read; for ``xp`` see ``sampling``."""
 
     xp: Any
     method: ResizeMethod

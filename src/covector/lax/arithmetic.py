@@ -175,7 +175,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The upper half of the digits of the product of integers, twice as long as they.
 
     Raises:
-      DTypeKindError: the operands are no integers of 8 bits or more.
+      DTypeKindError: the operands are not integers of 8 bits or more.
 
     >>> import covector.numpy as cnp
     >>> mulhi(cnp.uint32(2**31), cnp.uint32(6)).tolist()

@@ -1,6 +1,5 @@
 """Changing the element type, or the precision, of an array."""
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype, scalar, to_be_cast
 from covector.core.number_info import bit_width, iinfo
 from covector.core.promotion import result_type
+from covector.numpy.axes import as_integer
 from covector.operations import casting
 
 __all__ = [
@@ -92,10 +92,15 @@ def reduce_precision(
 
     Ties go to even; what is too large becomes infinite, what would be subnormal 0.
 
+    Raises:
+      ArgumentError: a number of bits is not an integer.
+      TypeMismatch: there is no exponent bit, or a negative number of mantissa bits.
+
     >>> reduce_precision(1.2345, 8, 7).tolist()
     1.234375
     """
     x = as_array(operand, "reduce_precision")
     # No dtype has so many, and the compiler takes no more.
-    bits = [min(operator.index(n), 64) for n in (exponent_bits, mantissa_bits)]
+    given = ("exponent_bits", exponent_bits), ("mantissa_bits", mantissa_bits)
+    bits = [min(as_integer("reduce_precision", n, name), 64) for name, n in given]
     return casting.ReducePrecision(*bits)(x)

@@ -87,8 +87,8 @@ def _spelled(who: str, attributes: dict[str, Any]) -> str:
             hlo.spelled(value)
         except (TypeError, OverflowError):
             raise ArgumentError(
-                f"{who}: the attribute {key}={value!r} is no real number, text, NumPy "
-                "array, nor a sequence or mapping of them. Arrays of the program are "
-                "passed by position."
+                f"{who}: the attribute {key}={value!r} is not a real number, text, "
+                "NumPy array, nor a sequence or mapping of them. Arrays of the program "
+                "are passed by position."
             ) from None
     return hlo.spelled(told)

@@ -67,6 +67,9 @@ def cond(
     The older form with an operand for each branch, ``cond(pred, x, true_fun, y,
     false_fun)``, means ``true_fun(x)`` or ``false_fun(y)``.
 
+    Returns:
+      What the chosen function returns.
+
     Raises:
       TypeMismatch: ``pred`` is not a scalar, or the types of the results differ.
       TreeMismatch: the structures of the results differ.
@@ -120,6 +123,9 @@ def switch(
       branches: functions of the operands, whose results have one structure and type.
       operands: arrays, or trees of them.
       operand: the same as one positional operand.
+
+    Returns:
+      What the chosen branch returns.
 
     Raises:
       TypeMismatch: ``index`` is not a scalar integer, there is no branch, or the types
@@ -279,6 +285,9 @@ def while_loop(
       checkpoints: carries that are kept at one time in reverse mode, of what slopes
         depend on; 64 by default.
 
+    Returns:
+      The carry for which the test fails.
+
     Raises:
       TypeMismatch: the carry comes back in another shape or an incompatible dtype,
         ``cond_fun`` does not return a scalar, or ``checkpoints`` is not a positive
@@ -333,6 +342,9 @@ def fori_loop(
       init_val: the first value; it is widened where its dtype is too narrow.
       unroll: steps to write out in each turn of the loop; only for a ``scan``.
       checkpoints: carries that are kept in reverse mode, as in ``while_loop``.
+
+    Returns:
+      The last value.
 
     Raises:
       TypeMismatch: a bound is not a scalar number, the value comes back in another

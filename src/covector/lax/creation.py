@@ -10,7 +10,7 @@ from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import as_size
 from covector.errors import TypeMismatch
-from covector.numpy import creation
+from covector.numpy import filling
 from covector.numpy.axes import canonical_axis, canonical_shape, with_out_sharding
 from covector.operations.creation import Iota
 
@@ -29,7 +29,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, … up to ``size`` − 1.
 
     Raises:
-      DTypeError: ``dtype`` is no number.
+      DTypeError: ``dtype`` is not a number.
       IntegerOverflow: ``dtype`` does not count so far.
 
     >>> print(iota("float32", 3))
@@ -86,7 +86,7 @@ def full(
     [1.5, 1.5]
     """
     _check_scalar("full", fill_value)
-    return creation.full(shape, fill_value, dtype, out_sharding=sharding)
+    return filling.full(shape, fill_value, dtype, out_sharding=sharding)
 
 
 def full_like(
@@ -103,7 +103,7 @@ def full_like(
     [7, 7, 7]
     """
     _check_scalar("full_like", fill_value)
-    return creation.full_like(x, fill_value, dtype, shape, out_sharding=sharding)
+    return filling.full_like(x, fill_value, dtype, shape, out_sharding=sharding)
 
 
 def empty(
@@ -114,7 +114,7 @@ def empty(
     >>> empty((2,), "int8").tolist()
     [0, 0]
     """
-    return creation.empty(shape, dtype, out_sharding=out_sharding)
+    return filling.empty(shape, dtype, out_sharding=out_sharding)
 
 
 def shape_as_value(shape: ShapeLike) -> Array:

@@ -31,7 +31,7 @@ __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How ``rng_bit_generator`` makes bits; by default as ``RNG_PHILOX``."""
+    """The algorithms of ``rng_bit_generator``; the default one is ``RNG_PHILOX``."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -138,7 +138,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
       a, b: scalars of one dtype of integers or floats.
 
     Raises:
-      TypeMismatch: they are no scalars of one dtype. DTypeError: they are no real
+      TypeMismatch: they are not scalars of one dtype. DTypeError: they are not real
         numbers. MissingRule: under ``vmap`` of the bounds, and under derivatives with
         respect to them.
 

@@ -30,7 +30,7 @@ def stop_gradient(x: T) -> T:
 
     Use it for targets, baselines and other values that a loss uses but must not change.
     It acts in forward and reverse mode. What has no derivative anyway, integers and
-    what is no array, stays as it is.
+    what is not an array, stays as it is.
 
     Args:
       x: an array, or a tree of them.
@@ -101,7 +101,7 @@ def after_all(*operands: ArrayLike) -> Array:
     """A token that waits for all of these tokens.
 
     Raises:
-      TypeMismatch: one of them is no token.
+      TypeMismatch: one of them is not a token.
 
     >>> both = after_all(create_token(), create_token())
     """

@@ -9,7 +9,7 @@ from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import as_sharding
 from covector.core.sharding.shardings import NamedSharding
 from covector.operations.placement import ShardingConstraint
-from covector.programs.placement.device_put import device_put
+from covector.placement.device_put import device_put
 
 __all__ = [
     "with_sharding_constraint",
@@ -29,6 +29,9 @@ def with_sharding_constraint(x: Tree, shardings: Any) -> Tree:
       x: an array or a tree of them.
       shardings: a ``NamedSharding``, a ``PartitionSpec`` for the mesh in force, or a
         tree of these that is a prefix of ``x``; None leaves an array as it is.
+
+    Returns:
+      The same tree of values.
 
     Raises:
       ShardingError: a spec has more entries than an array has axes, or names mean

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector.errors import ArgumentError
-from covector.programs.placement.transfer import default_backend
+from covector.placement.transfer import default_backend
 
 __all__ = ["platform_dependent"]
 
@@ -17,7 +17,7 @@ def platform_dependent(
     default: Callable[..., Any] | None = None,
     **per_platform: Callable[..., Any],
 ) -> Any:
-    """What the function for the default platform makes of ``args``.
+    """The result of the function for the default platform, of ``args``.
 
     Args:
       default: the function for all other platforms.

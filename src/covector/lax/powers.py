@@ -1,11 +1,10 @@
 """Powers and roots, element by element."""
 
-import operator
-
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
+from covector.numpy.axes import as_integer
 from covector.operations import powers, roots
 from covector.operations.accuracy import Accuracy
 
@@ -28,12 +27,15 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     """xʸ for a Python integer y, by repeated multiplication.
 
     Raises:
+      ArgumentError: y is not an integer.
       DTypeError: x is an integer and y < 0.
 
     >>> integer_pow(-2.0, 3).tolist()
     -8.0
     """
-    return powers.IntegerPow(operator.index(y))(as_array(x, "integer_pow"))
+    return powers.IntegerPow(as_integer("integer_pow", y, "y"))(
+        as_array(x, "integer_pow")
+    )
 
 
 def square(x: ArrayLike) -> Array:
@@ -60,6 +62,13 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     Args:
       x: floating-point or complex numbers.
       accuracy: how exact the result must be, where the platform has a choice.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      DTypeError: ``x`` is an integer or bool; unlike ``1 / sqrt(x)`` it does not
+        convert.
 
     >>> rsqrt(4.0).tolist()
     0.5

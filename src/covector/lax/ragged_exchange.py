@@ -39,7 +39,7 @@ def ragged_all_to_all(
       axis_index_groups: as for ``all_to_all``.
 
     Raises:
-      TypeMismatch: shapes or dtypes do not fit. DTypeError: offsets are no integers.
+      TypeMismatch: shapes or dtypes do not fit. DTypeError: offsets are not integers.
 
     >>> import covector as cv
     >>> def send(x, start, sizes, there):

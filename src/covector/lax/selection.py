@@ -22,6 +22,9 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
       pred: bool, a scalar or of the shape of the cases.
       on_true, on_false: arrays of any one element type and one shape, or scalars.
 
+    Returns:
+      An array of the type of the cases.
+
     Raises:
       TypeMismatch: shapes or element types differ.
 

@@ -13,11 +13,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
-from covector.errors import (
-    AxisError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import AxisError, TypeMismatch, how_many
 from covector.numpy import promote, reshaping
 from covector.numpy.axes import (
     canonical_axes,
@@ -28,6 +24,7 @@ from covector.numpy.axes import (
 from covector.numpy.repeating import tile as repeat_whole
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.joining import Concatenate, Split, Stack, Unstack
+from covector.operations.slicing import Rev
 from covector.operations.transposing import Reshape, Transpose
 
 __all__ = [
@@ -40,6 +37,7 @@ __all__ = [
     "concatenate",
     "expand_dims",
     "reshape",
+    "rev",
     "split",
     "squeeze",
     "stack",
@@ -335,3 +333,14 @@ def _operands(who: str, operands: Sequence[ArrayLike]) -> list[Array]:
     if isinstance(operands, Array):
         return list(Unstack(0)(operands))
     return [as_array(x, who) for x in operands]
+
+
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """The elements in opposite order along some axes.
+
+    >>> import covector.numpy as cnp
+    >>> rev(cnp.array([[1, 2], [3, 4]]), (1,)).tolist()
+    [[2, 1], [4, 3]]
+    """
+    x = as_array(operand, "rev")
+    return Rev(canonical_axes("rev", dimensions, x.type.ndim, "dimensions"))(x)

@@ -5,7 +5,6 @@ end where they are negative (unless ``allow_negative_indices`` is False), and a 
 that would reach over the edge is moved inside.
 """
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,17 +13,12 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType, as_size
-from covector.errors import (
-    DTypeError,
-    InvalidIndex,
-    TypeMismatch,
-    how_many,
-)
-from covector.numpy.axes import canonical_axes, canonical_axis, canonical_shape
+from covector.errors import DTypeError, InvalidIndex, TypeMismatch, how_many
+from covector.numpy.axes import as_integer, canonical_axis, canonical_shape
 from covector.numpy.indexing import counted, one_dtype
 from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
 from covector.operations.joining import Unstack
-from covector.operations.slicing import Pad, Rev, Slice, index_axis
+from covector.operations.slicing import Pad, Slice, index_axis
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -35,7 +29,6 @@ __all__ = [
     "dynamic_update_slice_in_dim",
     "index_in_dim",
     "pad",
-    "rev",
     "slice",
     "slice_in_dim",
 ]
@@ -85,7 +78,7 @@ def slice_in_dim(
     starts, limits, steps = [0] * x.type.ndim, list(x.type.shape), [1] * x.type.ndim
     starts[axis] = _from_front(start_index, n, 0)
     limits[axis] = _from_front(limit_index, n, n)
-    steps[axis] = operator.index(stride)
+    steps[axis] = as_integer("slice_in_dim", stride, "stride")
     return Slice(tuple(starts), tuple(limits), tuple(steps))(x)
 
 
@@ -138,9 +131,12 @@ def dynamic_slice(
       allow_negative_indices: whether negative starts count from the end; for all axes,
         or for each.
 
+    Returns:
+      An array of the shape ``slice_sizes``.
+
     Raises:
       TypeMismatch: the number of starts or sizes is wrong, or the window is too large.
-      DTypeError: a start is no integer.
+      DTypeError: a start is not an integer.
 
     >>> import covector.numpy as cnp
     >>> x = cnp.arange(12).reshape(3, 4)
@@ -174,17 +170,22 @@ def dynamic_slice_in_dim(
       axis: the axis; the others are taken whole.
       allow_negative_indices: whether a negative start counts from the end.
 
+    Returns:
+      An array with ``slice_size`` elements along ``axis``.
+
+    Raises:
+      TypeMismatch: the axis is shorter than ``slice_size``.
+      DTypeError: the start is not an integer.
+
     >>> import covector.numpy as cnp
     >>> dynamic_slice_in_dim(cnp.arange(6), 2, 3).tolist()
     [2, 3, 4]
+
+    See also: ``dynamic_slice``, ``slice_in_dim``, ``dynamic_index_in_dim``.
     """
     who = "dynamic_slice_in_dim"
-    x = as_array(operand, who)
-    axis = canonical_axis(who, axis, x.type.ndim)
-    sizes = list(x.type.shape)
-    sizes[axis] = as_size(slice_size)
-    starts = _start(who, x.type, axis, start_index, allow_negative_indices)
-    return DynamicSlice(tuple(sizes))(x, *starts)
+    start = start_index, allow_negative_indices
+    return _window_along(who, operand, axis, as_size(slice_size), start)
 
 
 def dynamic_index_in_dim(
@@ -206,12 +207,26 @@ def dynamic_index_in_dim(
     [1, 4]
     """
     who = "dynamic_index_in_dim"
+    start = index, allow_negative_indices
+    return _window_along(who, operand, axis, 1, start, collapsed=not keepdims)
+
+
+def _window_along(
+    who: str,
+    operand: ArrayLike,
+    axis: int,
+    size: int,
+    start: tuple[Any, bool],
+    *,
+    collapsed: bool = False,
+) -> Array:
+    """A window of one axis, which is gone where it is ``collapsed``."""
     x = as_array(operand, who)
     axis = canonical_axis(who, axis, x.type.ndim)
     sizes = list(x.type.shape)
-    sizes[axis] = 1
-    starts = _start(who, x.type, axis, index, allow_negative_indices)
-    return DynamicSlice(tuple(sizes), () if keepdims else (axis,))(x, *starts)
+    sizes[axis] = size
+    starts = _start(who, x.type, axis, *start)
+    return DynamicSlice(tuple(sizes), (axis,) if collapsed else ())(x, *starts)
 
 
 def dynamic_update_slice(
@@ -230,6 +245,9 @@ def dynamic_update_slice(
       operand: an array; it is not changed.
       update: of the dtype and number of axes of the operand, and not larger.
       start_indices, allow_negative_indices: as for ``dynamic_slice``.
+
+    Returns:
+      An array of the type of the operand.
 
     Raises:
       TypeMismatch: the update does not fit.
@@ -332,17 +350,6 @@ def pad(
             f"{padding_config}."
         )
     return Pad(config)(x, like(x, padding_value, "pad"))
-
-
-def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The elements in opposite order along some axes.
-
-    >>> import covector.numpy as cnp
-    >>> rev(cnp.array([[1, 2], [3, 4]]), (1,)).tolist()
-    [[2, 1], [4, 3]]
-    """
-    x = as_array(operand, "rev")
-    return Rev(canonical_axes("rev", dimensions, x.type.ndim, "dimensions"))(x)
 
 
 # -- operands --------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     >>> atan2(0.0, 1.0).tolist()
     0.0
     """
-    return transcendental.atan2(*operands("atan2", x, y))
+    return logarithms.atan2(*operands("atan2", x, y))
 
 
 def sinh(x: ArrayLike) -> Array:

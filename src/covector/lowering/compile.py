@@ -1,7 +1,6 @@
 """Lowering and compilation of a jaxpr to an executable that takes and returns arrays.
 
-Every path to XLA ends in a ``CompiledProgram``: ``jit``, and eager operations that are
-too large for NumPy. ``ShardedProgram`` is the same over the devices of a mesh.
+Every path to XLA ends here: ``jit``, and eager operations that are too large for NumPy.
 """
 
 import logging
@@ -9,34 +8,26 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from itertools import compress, repeat
-from typing import Any, NoReturn
+from itertools import compress
+from typing import Any
 
 from covector import options
 from covector.core import dtypes
-from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
-from covector.core.sharding.mesh import Mesh
-from covector.core.sharding.shardings import (
-    NamedSharding,
-    Sharding,
-    SingleDeviceSharding,
-    Tiles,
-)
-from covector.core.sharding.spec_from_tiles import with_tiles
+from covector.core.sharding.shardings import NamedSharding
 from covector.core.source import user_level
 from covector.core.types import ArrayType, show_types
-from covector.errors import DeviceError, DonationWarning, OutOfMemory
+from covector.errors import DeviceError, DonationWarning
 from covector.lowering import hlo, module, tokens
-from covector.lowering.placement import MeshPlacement, Placement, placements_of_results
+from covector.lowering.compiled import CompiledProgram, ShardedProgram
+from covector.lowering.placement import MeshPlacement, Placement
 from covector.runtime import (
-    buffers,
     client,
     compilation_cache,
     executable,
-    memory,
+    host_calls,
     modules,
 )
 
@@ -122,7 +113,7 @@ class LoweredProgram:
 
     def compile(
         self, compiler_options: dict[str, Any] | None = None
-    ) -> "CompiledProgram":
+    ) -> CompiledProgram:
         """The executable; what takes time is logged (``log_compiles``)."""
         there = client.device_platform(self.devices[0])
         if self.platform != there:
@@ -144,13 +135,13 @@ class LoweredProgram:
 
     def _compile(
         self, compiler_options: dict[str, Any] | None, anew: bool = False
-    ) -> "CompiledProgram":
+    ) -> CompiledProgram:
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
         if self.platform == "cpu":
             by_content = _loop_options(self.module)
             compiler_options = {**by_content, **(compiler_options or {})}
         functions = self.module.host_functions
-        if functions:
+        if functions and host_calls.standard_names(functions) is None:
             made = executable.compile_with_callbacks(
                 self.bytecode,
                 self.devices,
@@ -165,6 +156,7 @@ class LoweredProgram:
                 self.devices,
                 options=compiler_options,
                 outputs=outputs,
+                functions=functions,
                 anew=anew,
             )
         kind = CompiledProgram if self.mesh_placement is None else ShardedProgram
@@ -179,10 +171,6 @@ class LoweredProgram:
             return self.module.text(debug_info)
 
 
-class ArgumentsElsewhere(Exception):
-    """A call was not started, since its arguments are not where they were before."""
-
-
 def _loop_options(lowered: hlo.Module) -> dict[str, Any]:
     """XLA options for loops, by the contents of the program."""
     found: dict[str, Any] = {}
@@ -192,203 +180,6 @@ def _loop_options(lowered: hlo.Module) -> dict[str, Any]:
     if lowered.scalars > MANY_SCALARS:
         found["xla_llvm_enable_noalias_metadata"] = False
     return found
-
-
-class _AsList:
-    """The tree of results that are wanted as a list."""
-
-    unflatten = staticmethod(list)
-
-
-AS_LIST = _AsList()
-
-
-class CompiledProgram:
-    """A program that runs on one device: arrays in, arrays out."""
-
-    def __init__(
-        self,
-        lowered: LoweredProgram,
-        made: Any,
-        options: dict[str, Any] | None = None,
-    ) -> None:
-        self.lowered: LoweredProgram = lowered
-        self.executable = made
-        self._options = options
-        self.device: client.Device = lowered.devices[0]
-        self._run = made.execute
-        self._types = lowered.jaxpr.out_types
-        one = SingleDeviceSharding(self.device)
-        #: the shardings of results
-        self.out_shardings: list[Sharding] = [one] * len(self._types)
-        #: positions of the arguments that are passed on; None for all of them
-        everything = len(lowered.kept) == len(lowered.jaxpr.inputs)
-        self._kept = None if everything else lowered.kept
-
-    def compile_anew(self) -> "CompiledProgram":
-        """The program, compiled once more: an executable of equal content, which the
-        cache would give, may have the source lines of another function.
-        """
-        return self.lowered._compile(self._options, anew=True)
-
-    def __call__(
-        self, args: Sequence[ConcreteArray], committed: Any = None
-    ) -> list[Any]:
-        """Run on arrays of the right types; results are pending until read."""
-        if self._kept is not None:
-            args = [args[i] for i in self._kept]
-        device = self.device
-        try:
-            outs = self._run([a.buffer(device) for a in args])
-        except OutOfMemory as error:
-            raise memory.out_of_memory(error, self) from None
-        placements: Any = repeat(None)
-        if committed is not None:
-            placements = placements_of_results(committed, args, self._types)
-        return list(map(ConcreteArray, self._types, repeat(None), outs, placements))
-
-    def bind_fast_path(
-        self,
-        captured: list[Any],
-        out_tree: Any,
-        donated: list[int],
-        placements: Sequence[Any],
-    ) -> Any:
-        """The quickest call: from leaves on this device to the tree of results.
-
-        Args:
-          placements: those of the results.
-
-        Raises:
-          ArgumentsElsewhere: a leaf is on another device, or given up twice. Nothing
-            has run then; every other failure is one of the program.
-        """
-        device, types, kept = self.device, self._types, self._kept
-        launch, handlers = self.executable.launch, self.executable.handlers
-        unflatten = out_tree.unflatten
-        no_host = repeat(None)
-
-        def fast_path(leaves: list[Any]) -> Any:
-            args = captured + leaves if captured else leaves
-            if kept is not None:
-                args = [args[i] for i in kept]
-            given = [
-                a._buffer if a._buffer is not None else a.buffer(device) for a in args
-            ]
-            failed = None
-            try:
-                outs = launch(given).consume_with_handlers(handlers)
-            except executable.FAILURES as failure:
-                failed = failure
-            if failed is not None:
-                self._raise_in_words(failed, given)
-            if donated:
-                for i in donated:
-                    leaves[i].forget()
-            return unflatten(map(ConcreteArray, types, no_host, outs, placements))
-
-        return fast_path
-
-    def _raise_in_words(self, failure: Exception, given: Sequence[Any]) -> NoReturn:
-        """Raise the meaning of a failed launch on these buffers."""
-        for buffer in given:
-            buffers.check_alive(buffer)
-        elsewhere = [b for b in given if not self.executable.runs_where(b)]
-        if elsewhere or buffers.donated_twice(failure):
-            raise ArgumentsElsewhere
-        try:
-            executable.raise_in_words(failure)
-        except OutOfMemory as error:
-            raise memory.out_of_memory(error, self) from None
-
-
-class ShardedProgram(CompiledProgram):
-    """A program that runs on the devices of a mesh: arrays in, arrays out."""
-
-    def __init__(
-        self,
-        lowered: LoweredProgram,
-        made: Any,
-        options: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(lowered, made, options)
-        mesh, requested = lowered.mesh_placement  # type: ignore[misc]
-        kept = [lowered.jaxpr.inputs[i].type.ndim for i in lowered.kept]
-        #: the shardings that arguments must have (the compiler may have found that one
-        #: cannot be partitioned as requested)
-        wanted = [[sharding] for sharding in requested]
-        self.in_shardings = _named(mesh, made.argument_tilings(kept), wanted)
-        # A result that is tiled like an operand of its rank gets the operand's spec.
-        wanted = [
-            [
-                sharding,
-                *[s for s, n in zip(requested, kept, strict=True) if n == t.ndim],
-            ]
-            for sharding, t in zip(lowered.results, self._types, strict=True)
-        ]
-        self.out_shardings = [*_named(mesh, made.result_tilings(), wanted)]
-
-    def __call__(
-        self, args: Sequence[ConcreteArray], committed: Any = None
-    ) -> list[Any]:
-        if self._kept is not None:
-            args = [args[i] for i in self._kept]
-        pairs = zip(args, self.in_shardings, strict=True)
-        try:
-            outs = self._run([a.buffer_over(s) for a, s in pairs])
-        except OutOfMemory as error:
-            raise memory.out_of_memory(error, self) from None
-        return [
-            ConcreteArray(t, None, b, s)
-            for t, b, s in zip(self._types, outs, self.out_shardings, strict=True)
-        ]
-
-    def bind_fast_path(
-        self,
-        captured: list[Any],
-        out_tree: Any,
-        donated: list[int],
-        placements: Sequence[Any],
-    ) -> Any:
-        """The quickest call: from leaves sharded as the first ones were."""
-        shardings, types = self.in_shardings, self._types
-        launch, handlers, kept = (
-            self.executable.launch,
-            self.executable.handlers,
-            self._kept,
-        )
-        unflatten, no_host = out_tree.unflatten, repeat(None)
-        # What the program closes over is put where it is needed once, not each time.
-        wanted = dict(zip(kept or range(len(shardings)), shardings, strict=True))
-        captured = [
-            ConcreteArray(x.type, None, x.buffer_over(wanted[k]), wanted[k])
-            if k in wanted
-            else x
-            for k, x in enumerate(captured)
-        ]
-
-        def fast_path(leaves: list[Any]) -> Any:
-            args = captured + leaves if captured else leaves
-            if kept is not None:
-                args = [args[i] for i in kept]
-            given = [
-                a.buffer_over(s)
-                if a._buffer is None or a.placement is not s
-                else a._buffer
-                for a, s in zip(args, shardings)  # noqa: B905  checked when bound
-            ]
-            failed = None
-            try:
-                outs = launch(given).consume_with_handlers(handlers)
-            except executable.FAILURES as failure:
-                failed = failure
-            if failed is not None:
-                self._raise_in_words(failed, given)
-            for i in donated:
-                leaves[i].forget()
-            return unflatten(map(ConcreteArray, types, no_host, outs, placements))
-
-        return fast_path
 
 
 def _warn_of_idle_memory(
@@ -411,25 +202,6 @@ def _warn_of_idle_memory(
             DonationWarning,
             stacklevel=user_level(),
         )
-
-
-def _named(
-    mesh: Mesh, tilings: Sequence[Any], wanted: Sequence[list[NamedSharding | None]]
-) -> list[NamedSharding]:
-    """Shardings with these tilings; the first wanted one that has it, if any."""
-    found = []
-    for tiling, candidates in zip(tilings, wanted, strict=True):
-        tiles = Tiles(*tiling)
-        given = [s for s in candidates if s is not None]
-        rank = len(tiles.counts)
-        named = next((s for s in given if s.tiles(rank) == tiles), None)
-        if named is not None:
-            found.append(named)
-            continue
-        named = with_tiles(mesh, tiles)
-        assert named is not None, f"a tiling that {mesh} has no axes for: {tiles}"
-        found.append(named)
-    return found
 
 
 def compile_program(jaxpr: Jaxpr, placement: Placement) -> CompiledProgram:

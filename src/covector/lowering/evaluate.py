@@ -1,6 +1,7 @@
 """The base trace: evaluates operations on concrete arrays.
 
     small, values at hand      NumPy, in well under a microsecond      ``op.on_host``
+    large, the first times     NumPy, until compiling would have paid  ``op.on_host``
     everything else            one compiled operation, kept            ``op.lower``
 
 XLA needs some 25 ms to compile one addition and 4 µs to run it; NumPy runs it in 0.3
@@ -17,8 +18,11 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
-from covector.core.primitive import OpPlan, Primitive
-from covector.core.trace import Trace, Tracer, check_scope
+from covector.core.host_budget import HostBudget
+from covector.core.operation_caches import OpPlan
+from covector.core.primitive import Primitive
+from covector.core.staging import KNOWN_LIMIT
+from covector.core.trace import Trace, Tracer, check_scope, current
 from covector.lowering.compile import compile_operation
 from covector.lowering.placement import (
     MeshPlacement,
@@ -26,7 +30,7 @@ from covector.lowering.placement import (
     meshes_named,
     placements_of_results,
 )
-from covector.runtime import memory
+from covector.runtime import client, memory
 
 
 class _Quiet(threading.local):
@@ -103,14 +107,14 @@ class EvalTrace(Trace):
         if op.evaluate is not None:
             return op.evaluate(*args)
         plan = op.plan(tuple([a.type for a in args]))
-        if plan.on_host is None:
+        if plan.on_host is None and not is_deferred(plan.budget, args):
             return evaluate_compiled(op, plan, args)
         placement = committed = None
         if any([a.placement is not None for a in args]):
             placement, committed = common_placement(args, op.name)
         if type(placement) is MeshPlacement or not all([a.on_host() for a in args]):
             return evaluate_compiled(op, plan, args)
-        outs = quiet.run(plan.on_host, *[a.host() for a in args])
+        outs = quiet.run(op.on_host, *[a.host() for a in args])
         if not op.multiple_results:
             outs = [outs]
         placements: Any = repeat(None)
@@ -121,6 +125,16 @@ class EvalTrace(Trace):
 
 #: the meaning of operations where no transformation is running
 base = EvalTrace()
+
+
+def is_deferred(budget: HostBudget | None, args: Sequence[Any]) -> bool:
+    """Whether compiling waits: large operands, all at hand, meet in NumPy this time."""
+    return (
+        budget is not None
+        and all([a.placement is None and a.on_host() for a in args])
+        and client.default_platform() == "cpu"
+        and budget.try_spend()
+    )
 
 
 def evaluate_compiled(
@@ -142,3 +156,14 @@ def _concrete(a: Any, op: Primitive) -> Any:
     if isinstance(a, Tracer):
         check_scope(a, None)
     return as_array(a, op.name)
+
+
+def at_hand(size: int) -> bool:
+    """Whether an array that is made of nothing is made in host memory, with its values.
+
+    Otherwise an operation makes it: where it is large and belongs on another device, or
+    into a program.
+    """
+    if current.trace is not base:
+        return type(size) is int and size <= KNOWN_LIMIT
+    return size <= Primitive.host_limit or client.default_platform() == "cpu"

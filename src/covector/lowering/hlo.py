@@ -114,7 +114,7 @@ def attribute(text: str) -> ir.Attribute:
 def spelled(value: Any) -> str:
     """A value of Python or NumPy in MLIR's spelling: ``2 : i64``, ``[true, "a"]``.
 
-    Raises TypeError for what is no real number, text, array, sequence or mapping.
+    Raises TypeError for what is not a real number, text, array, sequence or mapping.
     """
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
@@ -163,6 +163,21 @@ def layouts(orders: Iterable[Sequence[int]]) -> str:
     """
     spelled = [f"dense<{[*axes]}> : tensor<{len(axes)}xindex>" for axes in orders]
     return f"[{', '.join(spelled)}]"
+
+
+def rank(x: HloValue) -> int:
+    """The number of axes of a value."""
+    return ir.RankedTensorType(x.type).rank
+
+
+def counts_along(x: HloValue, axis: int) -> bool:
+    """Whether a value is known to be 0, 1, 2, … along an axis."""
+    if isinstance(x.owner, ir.Block):  # an argument
+        return False
+    made = x.owner.operation
+    if made.name != "stablehlo.iota":
+        return False
+    return ir.IntegerAttr(made.attributes["iota_dimension"]).value == axis
 
 
 def row_major(ranks: Iterable[int]) -> str:

@@ -21,9 +21,9 @@ from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
 from covector.core.source import attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.types import ArrayType
-from covector.lowering import hlo, sharding
-from covector.lowering.first_device import axes_left, call_on_first
+from covector.lowering import hlo, sharding, wide_keys
 from covector.lowering.hlo import HloValue
+from covector.lowering.host_calls import axes_left
 from covector.lowering.placement import MeshPlacement
 
 #: operations from which a function that is called more than once is compiled by itself
@@ -40,7 +40,12 @@ class Lowering:
         self.module = module
         self.point = point
         self.equation: Equation = None  # type: ignore[assignment]  set for each equation
+        #: the whole program, while its equations are lowered, and no others
+        self.whole: Jaxpr | None = None
         self.location: Any = None
+        #: what lowers operations on values with their axes in another order
+        #: (``axis_orders``), once there are any
+        self.orders: Any = None
         #: by identity: the array (kept alive, so the identity stays its own) and its
         #: value
         self._literals: dict[int, tuple[ConcreteArray, HloValue]] = {}
@@ -75,6 +80,14 @@ class Lowering:
     def on_several_devices(self) -> bool:
         """Whether XLA partitions the program between devices."""
         return self.module.over is not None
+
+    @property
+    def calls_numpy(self) -> bool:
+        """Whether what is lowered here may call NumPy: in a program of one CPU that
+        stays with covector.
+        """
+        alone = self.module.over is None and not self.module.portable
+        return alone and self.platform == "cpu"
 
     # -- operations --------------------------------------------------------------------
 
@@ -174,90 +187,6 @@ class Lowering:
         """Lower as ``fun``, a function of other operations on these operands."""
         return self.inline(restage(fun, self.in_types), operands)
 
-    def host_call(
-        self,
-        function: Callable[..., tuple[np.ndarray, ...]],
-        operands: Sequence[HloValue],
-        types: Sequence[ArrayType],
-        kept: bool,
-    ) -> list[HloValue]:
-        """Call a function of NumPy arrays; where it is ``kept``, also for no results.
-
-        On several devices the first one calls it, with all of each operand; inside of a
-        shard_map each calls it, with its shard, and of the devices along axes that are
-        not manual the first. Nobody checks what it returns: a tuple of arrays
-        of exactly these types.
-
-        Raises:
-          ArgumentError: it is kept and has results, and some axes are not manual.
-        """
-        if kept and axes_left(self.module):
-            return call_on_first(self, function, operands, types)
-        module = self.module.module
-        module.host_functions.append(function)
-        number = len(module.host_functions) - 1
-        attributes = {
-            "call_target_name": f'"xla_ffi_python_{self.platform}_callback"',
-            "api_version": "4 : i32",
-            "has_side_effect": str(kept).lower(),
-            "backend_config": f"{{index = {number} : ui64}}",
-            "operand_layouts": hlo.row_major([t.ndim for t in self.in_types]),
-            "result_layouts": hlo.row_major([t.ndim for t in types]),
-        }
-        if kept and self.is_partitioned:
-            first = module.first_device()
-            each = ", ".join([f"<@{first}, []>" for _ in types])
-            attributes["sdy.sharding"] = f"#sdy.sharding_per_value<[{each}]>"
-        made = hlo.operation(
-            "stablehlo.custom_call",
-            [hlo.tensor_type(t) for t in types],
-            operands,
-            {name: hlo.attribute(text) for name, text in attributes.items()},
-            self.location,
-            self.point,
-        )
-        return list(made.results)
-
-    # -- random keys of 128 bits -------------------------------------------------------
-
-    def halves(self, keys: HloValue, type: ArrayType) -> list[HloValue]:
-        """The low and the high 64 bits of keys that are stored as ``complex128``."""
-        part, half = type.with_dtype(dtypes.float64), type.with_dtype(dtypes.uint64)
-        parts = [self.op(f"stablehlo.{p}", [keys], [part]) for p in ("real", "imag")]
-        return [self.op("stablehlo.bitcast_convert", [p], [half]) for p in parts]
-
-    def joined(self, halves: Sequence[HloValue], type: ArrayType) -> HloValue:
-        """Keys of their low and their high 64 bits."""
-        part = [type.with_dtype(dtypes.float64)]
-        parts = [self.op("stablehlo.bitcast_convert", [h], part) for h in halves]
-        return self.op("stablehlo.complex", parts, [type])
-
-    def _by_halves(
-        self, equation: Equation, operands: Sequence[HloValue]
-    ) -> list[HloValue]:
-        """The equation at hand, lowered for each half of the keys in it."""
-
-        def half(atom: Any) -> Any:
-            wide = dtypes.is_wide_key(atom.type.dtype)
-            return Var(atom.type.with_dtype(dtypes.uint64)) if wide else atom
-
-        inputs, outputs = [
-            list(map(half, a)) for a in (equation.inputs, equation.outputs)
-        ]
-        taken = [
-            (x, x) if new is old else self.halves(x, old.type)
-            for x, old, new in zip(operands, equation.inputs, inputs, strict=True)
-        ]
-        self.equation = Equation(equation.op, inputs, outputs, equation.line)
-        low, high = [
-            hlo.results(equation.op.lower(self, *half))
-            for half in zip(*taken, strict=True)
-        ]
-        return [
-            self.joined(pair, v.type)
-            for *pair, v in zip(low, high, equation.outputs, strict=True)
-        ]
-
     # -- programs ----------------------------------------------------------------------
 
     @attributes_lines_of_equations(or_none=True)
@@ -282,14 +211,19 @@ class Lowering:
                 if equation.op.by_halves and any(
                     [dtypes.is_wide_key(v.type.dtype) for v in equation.outputs]
                 ):
-                    outs = self._by_halves(equation, values)
+                    outs = wide_keys.lowered_by_halves(self, equation, values)
+                elif self.orders is not None:
+                    outs = self.orders.lower(self, equation, values)
                 else:
                     outs = hlo.results(equation.op.lower(self, *values))
                 env.update(zip(equation.outputs, outs, strict=True))
         finally:
             running.equation = running_outside
         self.equation, self.location = outer
-        return [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
+        outs = [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
+        if self.orders is not None:
+            outs = [self.orders.plain(self, x) for x in outs]
+        return outs
 
     def call(
         self, jaxpr: Jaxpr, operands: Sequence[HloValue], separate: bool | None = None
@@ -336,8 +270,12 @@ class Lowering:
 class ModuleLowering:
     """A module under construction, and the functions it has so far."""
 
-    def __init__(self, name: str, platform: str, over: Mesh | None = None) -> None:
+    def __init__(
+        self, name: str, platform: str, over: Mesh | None, portable: bool
+    ) -> None:
         self.platform = platform
+        #: whether others than this library may run the module
+        self.portable = portable
         self.module = hlo.Module(name)
         #: the mesh whose devices run the module; None for one device
         self.over = over
@@ -357,6 +295,7 @@ class ModuleLowering:
         function = self.module.function(name, jaxpr.in_types, jaxpr.out_types, public)
         lowering = Lowering(self, function.point)
         lowering.location = hlo.location(name, None)
+        lowering.whole = jaxpr if public else None
         outs = lowering.inline(jaxpr, function.arguments)
         hlo.operation("func.return", [], outs, None, lowering.location, function.point)
         return function
@@ -416,14 +355,16 @@ def lower_module(
     donated: Sequence[bool] = (),
     placement: MeshPlacement | None = None,
     results: Sequence[NamedSharding | None] = (),
+    portable: bool = False,
 ) -> hlo.Module:
     """The StableHLO module of a program, verified.
 
     Args:
       placement: the mesh to run on, with the shardings of inputs; None for one device.
       results: the shardings of outputs, None where the compiler decides.
+      portable: whether others than this library may run it.
     """
-    lowering = ModuleLowering(name, platform, placement and placement.mesh)
+    lowering = ModuleLowering(name, platform, placement and placement.mesh, portable)
     main = lowering.function(jaxpr, "main", public=True)
     attributes = [{"jax.buffer_donor": "true"} if d else {} for d in donated]
     if placement is not None:

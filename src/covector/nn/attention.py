@@ -184,7 +184,7 @@ def _weighted_sum(weights: Value, value: Value) -> Array:
 
 
 def _window(given: int | Sequence[int]) -> Sequence[int]:
-    """How far a local window reaches, to the left and to the right."""
+    """The reach of a local window, to the left and to the right."""
     widths = given if isinstance(given, Sequence) else (given, given)
     if len(widths) != 2 or not all([hasattr(w, "__index__") for w in widths]):
         raise TypeMismatch(

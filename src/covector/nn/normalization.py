@@ -1,5 +1,7 @@
 """Softmax and its relatives, standardization, and labels as unit vectors."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -11,9 +13,14 @@ from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
+from covector.numpy.axes import canonical_axes
 from covector.numpy.promote import inexact
+from covector.numpy.reduction_base import reduce
+from covector.numpy.reductions import MAXIMUM
+from covector.operations.reductions import ReduceMaxOfNumbers
 from covector.operations.windows import wide
 from covector.programs.custom_rules.custom_derivative import custom_jvp
+from covector.transforms.derivatives import jvp
 
 __all__ = [
     "log_softmax",
@@ -27,24 +34,30 @@ __all__ = [
 Axis = Any
 
 
+#: A maximum that may miss NaN: where there is NaN, what is left of it is NaN anyway.
+_LARGEST = replace(MAXIMUM, operation=ReduceMaxOfNumbers)
+
+
 def _largest(x: Value, axis: Axis, where: ArrayLike | None) -> Array:
-    """The largest element, as a constant; 0 where it is not finite."""
-    lowest = cnp.finfo(x.dtype).min
-    largest = cnp.max(x, axis, where=where, initial=lowest, keepdims=True)
-    return lax.stop_gradient(cnp.where(cnp.isfinite(largest), largest, 0))
+    """The largest element, as a constant; the lowest there is of none.
+
+    Nothing infinite stands in for what does not count, where one looks for infinities.
+    """
+    lowest = -np.inf if where is None else cnp.finfo(x.dtype).min
+    return reduce(_LARGEST, lax.stop_gradient(x), axis, True, lowest, where)
 
 
 def _shifted(x: Value, axis: Axis, where: ArrayLike | None) -> tuple[Array, Array]:
     """``x`` less its largest element, 0 where it does not count; and that element.
 
-    What does not count is taken out before the exponential: behind it, its derivative
-    would be 0 · ∞.
+    Nothing is subtracted where the largest element is not finite. What does not count
+    is taken out before the exponential: behind it, its derivative would be 0 · ∞.
     """
     if where is not None:
         x = cnp.where(where, x, 0)
-    largest = _largest(cnp.real(x), axis, where).astype(x.dtype)
-    shifted = x - largest
-    return (shifted if where is None else cnp.where(where, shifted, 0)), largest
+    top = _largest(cnp.real(x), axis, where).astype(x.dtype)
+    shifted = x - cnp.where(cnp.isfinite(top), top, 0)
+    return (shifted if where is None else cnp.where(where, shifted, 0)), top
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
@@ -58,6 +71,9 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
     Returns:
       Like ``x``. It adds up to 1 along ``axis``; NaN where all elements are −inf.
+
+    Raises:
+      AxisError: ``x`` has no such axis.
 
     >>> softmax(cnp.zeros(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
@@ -84,6 +100,12 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
       axis: the axis, or axes, of the sum: the last one by default; None for all.
       where: the elements that count; others are −inf in the result. Do not multiply
         them by a mask, for 0 · −inf is NaN: select.
+
+    Returns:
+      Like ``x``, at most 0.
+
+    Raises:
+      AxisError: ``x`` has no such axis.
 
     >>> round(float(log_softmax(cnp.zeros(4))[0]), 4)
     -1.3863
@@ -140,6 +162,12 @@ def logsumexp(
     The derivative is ``softmax(a)``; where the largest elements are infinite, they
     share it and the others have none.
 
+    Returns:
+      Without these axes, or with them at length 1; with ``return_sign`` a pair.
+
+    Raises:
+      AxisError: ``a`` has no such axis.
+
     >>> round(float(logsumexp(cnp.zeros(4))), 4)
     1.3863
 
@@ -149,11 +177,38 @@ def logsumexp(
     if b is not None:
         b = as_array(b, "logsumexp")
         where = b != 0 if where is None else cnp.logical_and(where, b != 0)
-    shifted, largest = _shifted(a, axis, where)
+    if b is None and where is None and not return_sign:
+        outs = [_log_sum(a, canonical_axes("logsumexp", axis, a.ndim))]
+    else:
+        outs = [x for x in _careful(a, axis, b, where, return_sign) if x is not None]
+    if not keepdims:
+        outs = [cnp.squeeze(x, axis) for x in outs]
+    return tuple(outs) if return_sign else outs[0]
+
+
+@partial(custom_jvp, nondiff_argnums=(1,))
+def _log_sum(a: Value, axes: tuple[int, ...]) -> Array:
+    """``_careful`` of one array, for its value: the derivatives are those of that."""
+    shifted, top = _shifted(a, axes, None)
+    total = cnp.sum(cnp.exp(shifted), axes, keepdims=True)
+    return cnp.log(total) + cnp.where(cnp.isfinite(top), top, 0)
+
+
+@_log_sum.defjvp
+def _log_sum_jvp(axes: tuple[int, ...], primals: Any, tangents: Any) -> Any:
+    return jvp(lambda a: _careful(a, axes, None, None, False)[0], primals, tangents)
+
+
+def _careful(
+    a: Value, axis: Axis, b: Value | None, where: ArrayLike | None, signed: bool
+) -> tuple[Array, Array | None]:
+    """The log of |Σ b · exp(a)|, and the sign of the sum.
+
+    Its derivatives are right where the sum is 0 or infinite, too.
+    """
+    shifted, top = _shifted(a, axis, where)
+    largest = cnp.where(cnp.isfinite(top), top, 0)
     if b is None and not dtypes.is_complex(a.dtype):
-        top = lax.stop_gradient(
-            cnp.max(a, axis, where=where, initial=-np.inf, keepdims=True)
-        )
         shifted = cnp.where(cnp.isinf(top), _from_infinity(a, top), shifted)
         largest = cnp.where(cnp.isinf(top), top, largest)
     powers = cnp.exp(shifted)
@@ -162,24 +217,21 @@ def logsumexp(
     if b is not None:
         powers = powers * b
     total = cnp.sum(powers, axis, keepdims=True)
-    sign = cnp.where(largest == -np.inf, 0, cnp.sign(total)) if return_sign else None
-    if sign is not None:
+    sign = cnp.where(largest == -np.inf, 0, cnp.sign(total)) if signed else None
+    if signed:
         total = cnp.abs(total)
-    result = (cnp.log(total) if where is None else _log(total)) + largest
-    outs = [x for x in (result, sign) if x is not None]
-    if not keepdims:
-        outs = [cnp.squeeze(x, axis) for x in outs]
-    return tuple(outs) if return_sign else outs[0]
+    return (cnp.log(total) if where is None else _log(total)) + largest, sign
 
 
 @custom_jvp
 def _from_infinity(a: Value, top: Value) -> Array:
-    """Elements less the largest, which is infinite: 0 where they are the same,
-    and so low that its exponential is 0 elsewhere.
+    """Elements less the largest, which is infinite: 0 where they are the same, NaN
+    where they are, and so low that the exponential is 0 elsewhere.
 
     They share the derivative of the sum, as equal elements do.
     """
-    return cnp.where(a == top, 0, cnp.array(cnp.finfo(a.dtype).min, a.dtype))
+    lowest = cnp.array(cnp.finfo(a.dtype).min, a.dtype)
+    return cnp.where(a == top, 0, cnp.where(cnp.isnan(a), a, lowest))
 
 
 @_from_infinity.defjvp
@@ -262,9 +314,9 @@ def one_hot(
     dtype: DTypeLike | None = None,
     axis: int = -1,
 ) -> Array:
-    """Class indices as unit vectors; zeros for an index that is no class.
+    """Class indices as unit vectors; zeros for an index that is not a class.
 
-    A negative index is no class either: it does not count from the end.
+    A negative index is not a class either: it does not count from the end.
 
     Args:
       x: ``[...]`` integers, or a list of them.
@@ -275,12 +327,15 @@ def one_hot(
     Returns:
       ``[..., num_classes]``, or with the new axis elsewhere.
 
+    Raises:
+      ArgumentError: ``num_classes`` is not an integer.
+
     >>> one_hot(cnp.array([1, 0]), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
 
     See also: ``covector.numpy.take_along_axis`` to pick elements without the vectors.
     """
-    if type(x) is int:  # no class is no class, however far away
+    if type(x) is int:  # no class stays none, however far away
         x = min(max(x, -1), num_classes)
     x = cnp.asarray(x) if isinstance(x, list | tuple) else as_array(x, "one_hot")
     if not dtypes.is_inexact(x.dtype):

@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class BlockScaleConfig:
-    """How an operand is brought to few bits; ``get_scaled_dot_general_config`` has two.
+    """The way to few bits for an operand; ``get_scaled_dot_general_config`` has two.
 
     ``global_scale``: a number that all scales are divided by. ``infer_only``: the
     derivative is that of the product as it is, without bringing cotangents to few bits.

@@ -20,6 +20,7 @@ from covector.numpy.creation import *
 from covector.numpy.cumulative import *
 from covector.numpy.einsum import *
 from covector.numpy.exp_log import *
+from covector.numpy.filling import *
 from covector.numpy.floating import *
 from covector.numpy.indexing_take import *
 from covector.numpy.matrices import *

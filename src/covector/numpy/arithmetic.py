@@ -47,6 +47,12 @@ def add(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     The arrays broadcast together, and the result has the dtype that both promote to.
     Integers beyond it wrap around without an error.
 
+    Args:
+      x1, x2: arrays or numbers, whose shapes broadcast together.
+
+    Returns:
+      An array of the shape and dtype of both together.
+
     Raises:
       TypeMismatch: the shapes do not broadcast.
 
@@ -88,6 +94,12 @@ def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     The arrays broadcast together, and the result has the dtype that both promote to.
     Integers beyond it wrap around without an error.
+
+    Args:
+      x1, x2: arrays or numbers, whose shapes broadcast together.
+
+    Returns:
+      An array of the shape and dtype of both together.
 
     Raises:
       TypeMismatch: the shapes do not broadcast.
@@ -170,6 +182,12 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x − y · ⌊x / y⌋, which has the sign of y: ``x1 % x2``. Of integers, x % 0 = 0.
 
     The derivative is 1 in x and −⌊x / y⌋ in y; the jumps have none.
+
+    Args:
+      x1, x2: arrays or numbers, whose shapes broadcast together.
+
+    Returns:
+      An array of the dtype to which both promote.
 
     Raises:
       DTypeError: complex numbers have no remainder.
@@ -335,6 +353,15 @@ def absolute(x: ArrayLike, /) -> Array:
     The derivative at 0 is 0. The smallest integer of a signed dtype has no positive
     counterpart and stays negative; bools stay as they are.
 
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``; real, and otherwise of its dtype.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
+
     >>> import covector.numpy as cnp
     >>> absolute(cnp.array([3 - 4j])).tolist()
     [5.0]
@@ -367,6 +394,12 @@ def sign(x: ArrayLike, /) -> Array:
     """−1, 0 or 1, element by element; of complex numbers z / |z|. NaN stays NaN.
 
     The derivative is 0 everywhere.
+
+    Args:
+      x: numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Raises:
       DTypeError: x is bool.

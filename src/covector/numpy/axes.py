@@ -52,16 +52,21 @@ def canonical_axes(
     return found
 
 
-def _integer(who: str, axis: Any, name: str) -> int:
+def as_integer(who: str, value: Any, name: str, wanted: str = "an integer") -> int:
+    """An argument that Python itself needs to know, as its integer."""
     try:
-        return operator.index(axis)
+        return operator.index(value)
     except ConcretizationTypeError:
         raise
     except TypeError:
         raise ArgumentError(
-            f"{who}: {name} must be an integer or a tuple of integers, but got "
-            f"{axis!r} of type {type(axis).__name__}."
+            f"{who}: {name} must be {wanted}, but got {value!r} of type "
+            f"{type(value).__name__}."
         ) from None
+
+
+def _integer(who: str, axis: Any, name: str) -> int:
+    return as_integer(who, axis, name, "an integer or a tuple of integers")
 
 
 def canonical_shape(who: str, shape: Any, name: str = "shape") -> tuple[int, ...]:

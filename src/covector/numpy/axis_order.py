@@ -51,6 +51,9 @@ def transpose(a: ArrayLike, axes: Axes = None) -> Array:
     Args:
       axes: every axis of ``a`` once.
 
+    Returns:
+      An array with the same elements, of the dtype of ``a``.
+
     Raises:
       AxisError: an axis is missing, or named twice.
 
@@ -107,6 +110,13 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """``a`` with two axes exchanged.
 
+    Args:
+      a: an array.
+      axis1, axis2: two of its axes; negative ones count from the end.
+
+    Returns:
+      An array with the same elements; lengths ``axis1`` and ``axis2`` exchanged.
+
     Raises:
       AxisError: ``a`` has not that axis.
 
@@ -130,6 +140,9 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     Args:
       source: an axis of ``a``, or several.
       destination: where they are in the result; as many.
+
+    Returns:
+      An array with the same elements and axes, in that order.
 
     Raises:
       AxisError: an axis does not exist, or the numbers of axes differ.
@@ -177,6 +190,9 @@ def flip(m: ArrayLike, axis: Axes = None) -> Array:
 
     Args:
       axis: an axis, several, or None for all.
+
+    Returns:
+      An array of the shape and dtype of ``m``.
 
     Raises:
       AxisError: ``m`` has not that axis.
@@ -247,6 +263,13 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> A
       shift: an integer, which may be traced, or one for each axis; negative to move
         back.
       axis: an axis, or several, which may be the same; None rolls ``a`` raveled.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      AxisError: the array has no such axis.
+      ArgumentError: there are other numbers of shifts and of axes.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.roll(cnp.arange(5), 2))

@@ -39,6 +39,12 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Of floating point results rounding decides: compare them with ``isclose``.
 
+    Args:
+      x, y: arrays or numbers, whose shapes broadcast together.
+
+    Returns:
+      bools, of the shape to which both broadcast.
+
     Raises:
       TypeMismatch: the shapes do not broadcast.
 
@@ -127,6 +133,15 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     For arrays, in place of Python's ``and``, which needs a single known bool. The
     operator ``&`` is the same for bools only: of integers it combines the bits.
 
+    Args:
+      x, y: arrays or numbers, whose shapes broadcast together.
+
+    Returns:
+      bools, of the shape to which both broadcast.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
+
     >>> import covector.numpy as cnp
     >>> logical_and(cnp.array([0, 2]), True).tolist()
     [False, True]
@@ -140,6 +155,15 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether one or both are true, element by element; numbers are true if not zero.
 
     For arrays, in place of Python's ``or``; of bools, the operator ``|``.
+
+    Args:
+      x, y: arrays or numbers, whose shapes broadcast together.
+
+    Returns:
+      bools, of the shape to which both broadcast.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
 
     >>> import covector.numpy as cnp
     >>> logical_or(cnp.array([0, 2]), False).tolist()
@@ -164,6 +188,15 @@ def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is false, element by element; numbers are true if not zero.
 
     For arrays, in place of Python's ``not``; of bools, the operator ``~``.
+
+    Args:
+      x: an array or a number.
+
+    Returns:
+      bools, of the shape of ``x``.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
 
     >>> import covector.numpy as cnp
     >>> logical_not(cnp.array([0, 2])).tolist()
@@ -194,6 +227,12 @@ def isclose(
       a, b: arrays that broadcast together; b is the reference.
       rtol, atol: the relative and the absolute tolerance.
       equal_nan: whether NaN is close to NaN.
+
+    Returns:
+      bools, of the shape to which both broadcast.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
 
     >>> import covector.numpy as cnp
     >>> isclose(cnp.array([1.0, 2.0]), cnp.array([1.0 + 1e-7, 2.1])).tolist()
@@ -232,8 +271,14 @@ def allclose(
 ) -> Array:
     """Whether ``isclose``, which has the same arguments, holds for all elements.
 
+    Args:
+      a, b, rtol, atol, equal_nan: as for ``isclose``.
+
     Returns:
       bool[], an array: under ``jit``, Python's ``if`` cannot test it.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
 
     >>> import covector.numpy as cnp
     >>> bool(allclose(cnp.array([1.0, 2.0]), cnp.array([1.0, 2.0 + 1e-7])))

@@ -6,18 +6,27 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.numpy.creation import ones_like, zeros_like
+from covector.numpy.filling import ones_like, zeros_like
 from covector.numpy.promote import inexact
 from covector.operations import arithmetic
 from covector.operations import complex as parts
 from covector.operations.comparison import eq, ne
-from covector.operations.transcendental import atan2
+from covector.operations.logarithms import atan2
 
 __all__ = ["angle", "conj", "conjugate", "imag", "iscomplex", "isreal", "real"]
 
 
 def real(val: ArrayLike, /) -> Array:
     """The real part; x itself where it is real.
+
+    Args:
+      val: an array or a number.
+
+    Returns:
+      An array of the shape of ``val``: float32 of complex64, float64 of complex128.
+
+    Raises:
+      DTypeError: ``val`` is not an array or a number.
 
     >>> float(real(3 + 4j))
     3.0

@@ -53,6 +53,9 @@ def concatenate(
       axis: an axis, or None to ravel each array first.
       dtype: of the result; by default the one that all promote to.
 
+    Returns:
+      One array, of ``dtype``; along ``axis`` as long as all together.
+
     Raises:
       TypeMismatch: the shapes do not fit.
       ArgumentError: there is no array.
@@ -140,6 +143,9 @@ def stack(
       out: must be None.
       dtype: of the result; by default the one that all promote to.
 
+    Returns:
+      One array, of ``dtype``, with one axis more than each of them.
+
     Raises:
       TypeMismatch: the shapes differ.
       ArgumentError: there is no array.
@@ -191,6 +197,13 @@ def hstack(
     """The arrays side by side: joined along the second axis, or vectors end to end.
 
     Numbers count as arrays ``[1]``.
+
+    Args:
+      tup: a sequence of arrays, which agree along all axes but that one.
+      dtype: of the result; by default the one that all promote to.
+
+    Returns:
+      One array, with the axes that the arrays have.
 
     Raises:
       TypeMismatch: the shapes do not fit.
@@ -253,6 +266,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
       arr, values: arrays with the same number of axes, which agree along all but
         ``axis``.
       axis: an axis, or None to ravel both first.
+
+    Returns:
+      A new array, of the dtype to which both promote.
 
     Raises:
       TypeMismatch: the shapes do not fit.

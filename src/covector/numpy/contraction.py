@@ -77,6 +77,13 @@ def dot(
     multiplies them pair by pair, and has the same other arguments. Complex numbers are
     not conjugated.
 
+    Args:
+      a, b: arrays or numbers.
+      precision, preferred_element_type, out_sharding: as for ``matmul``.
+
+    Returns:
+      An array of the dtype to which both promote.
+
     Raises:
       TypeMismatch: the two axes have different lengths.
 
@@ -146,6 +153,16 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
     Both are raveled first; complex numbers are not conjugated.
 
+    Args:
+      a, b: arrays or numbers, of any shapes.
+      out: must be None.
+
+    Returns:
+      A matrix ``[a.size, b.size]``, of the dtype to which both promote.
+
+    Raises:
+      DTypeError: one of the two is not an array or a number.
+
     >>> import covector.numpy as cnp
     >>> cnp.outer(cnp.array([1, 2]), cnp.array([3, 4])).tolist()
     [[3, 4], [6, 8]]
@@ -176,6 +193,9 @@ def tensordot(
       axes: how many of the last axes of ``a`` to pair with the first of ``b``, in
         order; or an axis, or several, of ``a``, and as many of ``b``.
       precision, preferred_element_type, out_sharding: as for ``matmul``.
+
+    Returns:
+      An array of the dtype to which both promote; a scalar if no axis is left.
 
     Raises:
       TypeMismatch: axes of a pair have different lengths.
@@ -246,6 +266,9 @@ def trace(
         ``[..., n, n]`` pass −2 and −1.
       dtype: of the sum; by default as for ``sum``.
       out: must be None.
+
+    Returns:
+      A scalar for a matrix; for a stack, an array without the two axes.
 
     Raises:
       AxisError: the array has not these two axes.

@@ -1,65 +1,51 @@
-"""Array creation: from Python numbers, sequences and NumPy arrays, or by filling.
+"""Arrays of what holds numbers: Python numbers, sequences, NumPy arrays, buffers.
 
-array, asarray      of anything that holds numbers; ``sequences`` reads nested lists
-zeros, ones, full   and their ``_like``
+Of nested sequences (``from_sequence``):
+
+    only Python numbers         NumPy reads them
+    NumPy scalars and arrays    NumPy reads them, the dtype is promoted as ours are
+    arrays and tracers          they are stacked, level by level
+
+Types of elements are collected first, by C loops over each innermost list, so that long
+lists of numbers cost little more than NumPy takes for them.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from covector import options
 from covector.core import dtypes
 from covector.core.annotations import (
     ArrayLike,
+    DType,
     DTypeLike,
-    ShapeLike,
+    HostArray,
     Value,
-    with_parameters_of,
 )
-from covector.core.array import ConcreteArray
+from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
 from covector.core.convert import (
-    ShapeDtypeStruct,
     as_array,
     asked_dtype,
+    check_narrowed,
     from_numpy,
     scalar,
     to_be_cast,
-    type_of,
 )
-from covector.core.primitive import Primitive
-from covector.core.sharding.as_sharding import ShardingLike, as_sharding
-from covector.core.sharding.shardings import NamedSharding
-from covector.core.staging import KNOWN_LIMIT
-from covector.core.trace import current
-from covector.core.types import ArrayType, Shape
-from covector.errors import ArgumentError
-from covector.lowering.evaluate import base
-from covector.lowering.placement import REPLICATED
-from covector.numpy.axes import canonical_shape, with_out_sharding
-from covector.numpy.promote import broadcast_shapes
-from covector.numpy.reshaping import broadcast_to
-from covector.numpy.sequences import from_sequence
-from covector.operations.casting import convert, in_dtype
+from covector.core.number_info import iinfo
+from covector.core.promotion import operand_type, promote
+from covector.core.sharding.as_sharding import ShardingLike
+from covector.core.types import show_types
+from covector.errors import ArgumentError, DTypeError, IntegerOverflow, TypeMismatch
+from covector.numpy.axes import with_out_sharding
+from covector.operations.casting import convert
 from covector.operations.identities import copy as duplicate
+from covector.operations.joining import Stack
 from covector.operations.transposing import Reshape
-from covector.runtime import client, memory
 
-__all__ = [
-    "array",
-    "asarray",
-    "copy",
-    "empty",
-    "empty_like",
-    "full",
-    "full_like",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["array", "asarray", "copy"]
 
 
 def array(
@@ -83,9 +69,14 @@ def array(
       copy: False returns an array unchanged, as ``asarray`` does.
       ndmin: axes of length 1 are added in front until there are so many.
       device: where the array is to be.
+      order: ``"K"``, ``"A"`` or ``"C"``; it makes no difference.
+      out_sharding: a sharding for the result.
+
+    Returns:
+      An array with the shape of ``object``, and ``ndmin`` axes or more.
 
     Raises:
-      DTypeError: something is no number.
+      DTypeError: something is not a number.
       TypeMismatch: sequences have different lengths.
       IntegerOverflow: a Python integer does not fit the dtype.
 
@@ -97,12 +88,12 @@ def array(
     """
     if order != "K":
         _check_order("array", order)
-    x = _array("array", object, dtype)
+    x = array_of("array", object, dtype)
     if copy and x is object:
         x = _copied(x)
     if ndmin > x.type.ndim:
         x = Reshape((1,) * (ndmin - x.type.ndim) + x.type.shape)(x)
-    return _placed(x, device, out_sharding)
+    return placed(x, device, out_sharding)
 
 
 def asarray(
@@ -117,7 +108,12 @@ def asarray(
     """``a`` as an array: like ``array``, but arrays are returned unchanged.
 
     Args:
+      a: what ``array`` takes.
       copy: True for an array in memory of its own; False to refuse a copy.
+      dtype, order, device, out_sharding: as for ``array``.
+
+    Returns:
+      An array: ``a`` itself, if it is one of that dtype and place already.
 
     Raises:
       ArgumentError: ``copy`` is False, and a copy is needed.
@@ -125,10 +121,12 @@ def asarray(
     >>> x = asarray(2.5)
     >>> asarray(x) is x
     True
+
+    See also: ``array``, ``from_dlpack``, ``astype``.
     """
     if order is not None:
         _check_order("asarray", order)
-    x = _array("asarray", a, dtype)
+    x = array_of("asarray", a, dtype)
     if copy is not None and (x is a) == copy:
         if not copy:
             raise ArgumentError(
@@ -137,10 +135,11 @@ def asarray(
                 "is needed."
             )
         x = _copied(x)
-    return _placed(x, device, out_sharding)
+    return placed(x, device, out_sharding)
 
 
-def _array(who: str, x: Any, dtype: DTypeLike | None) -> Array:
+def array_of(who: str, x: Any, dtype: DTypeLike | None) -> Array:
+    """``x`` as an array, which it may be already."""
     if type(x) is np.ndarray and dtype is None:
         return from_numpy(x)
     if isinstance(x, (list, tuple)):
@@ -165,7 +164,7 @@ def _buffer_values(x: Any) -> Any:
         return x
 
 
-#: what is no array by its buffer: numbers and arrays, and the bytes of a text
+#: what is not an array by its buffer: numbers and arrays, and the bytes of a text
 _NO_BUFFERS = (Array, np.ndarray, np.generic, int, float, complex, bytes, str)
 
 
@@ -190,7 +189,7 @@ def _check_order(who: str, order: str | None) -> None:
         )
 
 
-def _placed(
+def placed(
     x: Value,
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
@@ -201,222 +200,117 @@ def _placed(
     return with_out_sharding(with_out_sharding(x, device), out_sharding)
 
 
-# -- one value -------------------------------------------------------------------------
+# -- of nested sequences ---------------------------------------------------------------
+
+_PYTHON = frozenset({bool, int, float, complex})
 
 
-def zeros(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Zeros; float32 by default. The shape must be known under ``jit``.
-
-    >>> zeros(3)
-    Array([0., 0., 0.], dtype=float32)
-
-    See also: ``zeros_like``, ``ones``, ``full``.
-    """
-    x = _filled("zeros", 0, shape, dtype)
-    return x if device is out_sharding is None else _placed(x, device, out_sharding)
-
-
-@with_parameters_of(zeros)
-def ones(*args: Any, **options: Any) -> Array:
-    """Ones; float32 by default.
-
-    >>> ones((2, 1), int)
-    Array([[1],
-           [1]], dtype=int32)
-    """
-    return _filled("ones", 1, *args, **options)
+def from_sequence(who: str, x: Sequence[Any], dtype: Any = None) -> Array:
+    """A nested sequence as an array, of the given dtype or that of its elements."""
+    kinds = _kinds(x)
+    if kinds <= _PYTHON:
+        return _from_numbers(who, x, kinds, dtype)
+    if all(k in _PYTHON or k is np.ndarray or issubclass(k, np.generic) for k in kinds):
+        # What is cast at once keeps 64 bits until then: 2**32 is a float32.
+        found = _common(who, _distinct(x, kinds), wide=dtype is not None)
+        read = _read(who, x, None)
+        values = read.astype(found)
+        if dtype is None and read.dtype.kind in "iu" and dtypes.is_integer(found):
+            check_narrowed(read, values)
+        out = from_host(values)
+        return out if dtype is None else convert(out, dtype)
+    parts = [as_array(leaf, who) for leaf in _leaves(x)]
+    found = _common(who, parts) if dtype is None else dtype
+    return _stack(who, x, iter([convert(part, found) for part in parts]))
 
 
-@with_parameters_of(zeros)
-def empty(*args: Any, **options: Any) -> Array:
-    """Zeros: memory is never handed out uninitialized.
-
-    >>> empty(2).tolist()
-    [0.0, 0.0]
-    """
-    return _filled("empty", 0, *args, **options)
-
-
-def _filled(
-    who: str, value: int, shape: ShapeLike, dtype: Any = None, **options: Any
-) -> Array:
-    to = asked_dtype(float if dtype is None else dtype)
-    x = _constant(value, ArrayType(canonical_shape(who, shape), to))
-    return _placed(x, **options) if options else x
+def _kinds(x: Sequence[Any]) -> set[type]:
+    """The types of all that is not a list or tuple."""
+    kinds = set(map(type, x))
+    nested = {k for k in kinds if issubclass(k, list | tuple)}
+    if nested:
+        kinds -= nested
+        for part in x:
+            if type(part) in nested:
+                kinds |= _kinds(part)
+    return kinds
 
 
-def full(
-    shape: ShapeLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """An array filled with one value, or with values that broadcast to ``shape``.
-
-    Args:
-      dtype: by default that of ``fill_value``, so an integer for ``full(2, 7)``; weak
-        where it is a Python number.
-
-    >>> full(2, 7)
-    Array([7, 7], dtype=int32, weak_type=True)
-    """
-    x = _full("full", canonical_shape("full", shape), fill_value, dtype)
-    return _placed(x, device, out_sharding)
-
-
-def zeros_like(
-    a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
-    *,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Zeros of the shape, dtype and sharding of ``a``, unless others are given.
-
-    >>> zeros_like(asarray([1, 2])).tolist()
-    [0, 0]
-    """
-    x = _constant(0, _type_like("zeros_like", a, dtype, shape))
-    return _placed_like(x, a, device, out_sharding)
-
-
-@with_parameters_of(zeros_like)
-def ones_like(
-    a: ArrayLike, dtype: Any = None, shape: Any = None, **options: Any
-) -> Array:
-    """Ones of the shape and dtype of ``a``, and where that is, unless others are given.
-
-    >>> ones_like(asarray([5, 7])).tolist()
-    [1, 1]
-    """
-    x = _constant(1, _type_like("ones_like", a, dtype, shape))
-    return _placed_like(x, a, **options)
-
-
-def empty_like(
-    prototype: Any,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
-    *,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Zeros of the shape and dtype of ``prototype``, and where that is, unless others
-    are given.
-
-    >>> empty_like(asarray([5, 7])).tolist()
-    [0, 0]
-    """
-    x = _constant(0, _type_like("empty_like", prototype, dtype, shape))
-    return _placed_like(x, prototype, device, out_sharding)
-
-
-def full_like(
-    a: ArrayLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
-    *,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """One value, in the shape, dtype and sharding of ``a``, unless others are given.
-
-    Raises:
-      IntegerOverflow: the dtype does not have an integer given as the value.
-
-    >>> full_like(asarray([1, 2]), 7.9).tolist()
-    [7, 7]
-
-    See also: ``full``, ``zeros_like``, ``ones_like``.
-    """
-    like = _type_like("full_like", a, dtype, shape)
-    value = in_dtype(fill_value, like.dtype, "full_like", like.weak)
-    x = _full("full_like", like.shape, value, None)
-    return _placed_like(x, a, device, out_sharding)
-
-
-def _placed_like(
-    x: Value,
-    like: Any,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """``x`` where the caller wants it, or else where the user put ``like``: with
-    another shape whole on each device, for it may not be divisible as that is.
-    """
-    if device is None and out_sharding is None:
-        if type(like) is ConcreteArray:
-            target = like.placement
+def _leaves(x: Sequence[Any]) -> Iterator[Any]:
+    for part in x:
+        if isinstance(part, list | tuple):
+            yield from _leaves(part)
         else:
-            target = like.sharding if isinstance(like, ShapeDtypeStruct) else None
-        if target is None:
-            return x
-        target = as_sharding(target, "the sharding of a ShapeDtypeStruct")
-        if target.flat_devices and (target.single or x.shape == like.shape):
-            return x.to_device(target)
-        if target.flat_devices and isinstance(target, NamedSharding):
-            return x.to_device(NamedSharding(target.mesh, REPLICATED))
-        return x
-    return _placed(x, device, out_sharding)
+            yield part
 
 
-def _type_like(
-    who: str, a: ArrayLike, dtype: DTypeLike | None, shape: Any
-) -> ArrayType:
-    if isinstance(a, list | tuple):
-        as_array(a, who)  # which says why not
-    like = type_of(a)
-    if shape is not None:
-        like = like.with_shape(canonical_shape(who, shape))
-    return like if dtype is None else like.with_dtype(asked_dtype(dtype))
+def _from_numbers(who: str, x: Any, kinds: set[type], dtype: Any) -> Array:
+    x64 = options.current().enable_x64
+    if complex in kinds:
+        natural = dtypes.default_complex(x64)
+    elif float in kinds or not kinds:
+        natural = dtypes.default_float(x64)
+    else:
+        natural = dtypes.default_int(x64) if int in kinds else dtypes.bool_
+    # Integers are read as the dtype they are for, which may be wider than the default.
+    whole = kinds <= {int, bool}
+    values = _read(who, x, dtype if whole and dtype is not None else natural)
+    out = from_host(values)
+    return out if dtype is None else convert(out, dtype)
 
 
-def _full(
-    who: str, shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None
-) -> Array:
-    value: Any = (
-        as_array(fill_value, who) if dtype is None else _array(who, fill_value, dtype)
-    )
-    known = type(value) is ConcreteArray and value.on_host()
-    if not known or value.placement is not None or not at_hand(math.prod(shape)):
-        return broadcast_to(value, shape)
-    out = ArrayType(shape, value.type.dtype, value.type.weak)
-    if value.type.ndim:
-        broadcast_shapes(who, [value.type, out])
+def _read(who: str, x: Any, dtype: Any) -> np.ndarray:
     try:
-        values = np.full(shape, value.host(), out.storage)
-    except (MemoryError, ValueError) as error:  # NumPy cannot count so many bytes
-        raise memory.out_of_memory(error) from None
-    return ConcreteArray(out, values)
+        values = np.array(x, dtype)
+    except OverflowError:
+        limits = f", which holds {iinfo(dtype).min} to {iinfo(dtype).max}"
+        raise IntegerOverflow(
+            f"{who}: a Python integer in the sequence does not fit "
+            f"{dtypes.short_name(dtype)}{limits if dtypes.is_integer(dtype) else ''}. "
+            "Name a wider dtype."
+        ) from None
+    except ValueError:
+        raise TypeMismatch(
+            f"{who} needs sequences of one length at each depth, but got "
+            f"{_shown(x)}, which is ragged. Fill up the shorter ones."
+        ) from None
+    return values
 
 
-def _constant(value: int, type: ArrayType) -> Array:
-    """An array of zeros or ones."""
-    if not at_hand(type.size):
-        return broadcast_to(scalar(value, type.dtype, type.weak), type.shape)
+def _distinct(x: Sequence[HostArray], kinds: set[type]) -> list[DType]:
+    """The operands of promotion among the elements, once each."""
+    found: list[Any] = [k for k in kinds if k is int or k is float or k is complex]
+    found += [k for k in kinds if k is bool or issubclass(k, np.generic)]
+    if any(issubclass(k, np.ndarray) for k in kinds):
+        arrays = (leaf for leaf in _leaves(x) if isinstance(leaf, np.ndarray))
+        found += {dtypes.element_type(leaf.dtype) for leaf in arrays}
+    return found
+
+
+def _common(who: str, leaves: Sequence[Any], wide: bool = False) -> Any:
+    now = options.current()
+    x64 = wide or now.enable_x64
     try:
-        values = (np.ones if value else np.zeros)(type.shape, type.storage)
-    except (MemoryError, ValueError) as error:  # NumPy cannot count so many bytes
-        raise memory.out_of_memory(error) from None
-    return ConcreteArray(type, values)
+        operands = dict.fromkeys(operand_type(leaf, x64) for leaf in leaves)
+    except DTypeError as error:
+        error.add_note(f"while reading a sequence for {who}")
+        raise
+    return promote(*operands, x64=x64, mode=now.numpy_dtype_promotion)[0]
 
 
-def at_hand(size: int) -> bool:
-    """Whether an array that is made of nothing is made in host memory, with its values.
+def _stack(who: str, x: Any, leaves: Iterator[Any]) -> Array:
+    """The leaves, which have one dtype, put together as they stand in ``x``."""
+    if not isinstance(x, list | tuple):
+        return next(leaves)
+    parts = [_stack(who, part, leaves) for part in x]
+    if len({part.type.shape for part in parts}) > 1:
+        raise TypeMismatch(
+            f"{who} needs elements of one shape at each depth, but got arrays of types "
+            f"{show_types(dict.fromkeys(part.type for part in parts))} side by side."
+        )
+    return Stack(0)(*parts)
 
-    Otherwise an operation makes it: where it is large and belongs on another device, or
-    into a program.
-    """
-    if current.trace is not base:
-        return type(size) is int and size <= KNOWN_LIMIT
-    return size <= Primitive.host_limit or client.default_platform() == "cpu"
+
+def _shown(x: Value) -> str:
+    text = repr(x)
+    return text if len(text) < 60 else f"{text[:56]} …"

@@ -43,6 +43,12 @@ def cumsum(
       dtype: of the result; by default that of ``a``, bools counting as integers.
       out: must be None.
 
+    Returns:
+      An array of the shape of ``a``, or a vector where ``axis`` is None.
+
+    Raises:
+      AxisError: the array has no such axis.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.cumsum(cnp.array([1, 2, 4])))
     [1 3 7]

@@ -13,7 +13,7 @@ from covector.errors import (
     how_many,
 )
 from covector.numpy.arithmetic import add, divide, multiply, subtract
-from covector.numpy.axes import canonical_axes, canonical_axis
+from covector.numpy.axes import as_integer, canonical_axes, canonical_axis
 from covector.numpy.concatenation import concatenate
 from covector.numpy.promote import (
     broadcast,
@@ -61,6 +61,9 @@ def diff(
       prepend, append: what is put before and after ``a`` first: arrays, or scalars that
         stand for one index.
 
+    Returns:
+      An array shorter by ``n`` along ``axis``.
+
     Raises:
       ArgumentError: ``n`` is negative.
       TypeMismatch: ``a`` has no axis.
@@ -76,6 +79,7 @@ def diff(
         raise TypeMismatch(
             f"diff needs an array with at least one axis, but got {x.type}."
         )
+    n = as_integer("diff", n, "n")
     if n < 0:
         raise ArgumentError(f"diff needs an order n that is not negative, but got {n}.")
     k = canonical_axis("diff", axis, x.type.ndim)

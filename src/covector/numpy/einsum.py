@@ -64,6 +64,7 @@ def einsum(
         of the result; without, those that occur once, sorted, so ``"ji"`` transposes.
         ``...`` stands for axes that broadcast. Or the operands are each followed by a
         list of integers for its axes.
+      out: must be None.
       optimize: how the order of contractions is found: a name that ``opt_einsum``
         knows, False for left to right, or the order itself.
       precision: how exactly products of floats are formed on accelerators.
@@ -71,6 +72,10 @@ def einsum(
       _dot_general: a function of two arrays, and keywords as ``lax.dot_general`` has
         them, that forms the products which are summed: of quantized arrays, say.
       out_sharding: where the result is to be.
+
+    Returns:
+      An array with the axes that the subscripts name for it, of the dtype to which all
+      promote.
 
     Raises:
       ArgumentError: the subscripts do not fit the operands.

@@ -37,6 +37,16 @@ def exp(x: ArrayLike, /) -> Array:
     Infinite beyond x ≈ 88.7 in float32, and 11.1 in float16. For sums of exponentials
     use ``logaddexp`` or ``scipy.special.logsumexp``, for their shares ``nn.softmax``.
 
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
+
     >>> import covector.numpy as cnp
     >>> print(exp(cnp.array([0.0, 100.0])))
     [ 1. inf]
@@ -60,6 +70,16 @@ def exp2(x: ArrayLike, /) -> Array:
 def expm1(x: ArrayLike, /) -> Array:
     """eˣ − 1, element by element; exact also where x is small, unlike ``exp(x) - 1``.
 
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
+
     >>> import covector.numpy as cnp
     >>> f"{float(expm1(1e-10)):.3e}", float(cnp.exp(1e-10) - 1)
     ('1.000e-10', 0.0)
@@ -76,6 +96,16 @@ def log(x: ArrayLike, /) -> Array:
     with ``where`` before the logarithm, not the result; for x log y at 0 there is
     ``scipy.special.xlogy``.
 
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
+
     >>> import covector.numpy as cnp
     >>> print(log(cnp.array([1.0, 0.0, -1.0])), log(-1 + 0j))
     [  0. -inf  nan] 3.1415927j
@@ -89,6 +119,16 @@ def log1p(x: ArrayLike, /) -> Array:
     """log(1 + x), element by element; exact also where x is small.
 
     −∞ at −1, NaN below.
+
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
 
     >>> import covector.numpy as cnp
     >>> f"{float(log1p(1e-10)):.3e}", float(cnp.log(1 + cnp.array(1e-10)))

@@ -11,7 +11,7 @@ from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo
 from covector.errors import DTypeError
 from covector.numpy.axes import check_no_out
-from covector.numpy.creation import ones_like, zeros_like
+from covector.numpy.filling import ones_like, zeros_like
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast, inexact, promote_inexact
 from covector.operations import arithmetic, bitwise, rounding
@@ -50,6 +50,15 @@ def isnan(x: ArrayLike, /) -> Array:
     The test ``x == nan`` is always false. To find the line that makes a NaN, see the
     option ``debug_nans``.
 
+    Args:
+      x: an array or a number.
+
+    Returns:
+      bools, of the shape of ``x``; False for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
+
     >>> import covector.numpy as cnp
     >>> isnan(cnp.array([1.0, cnp.nan])).tolist()
     [False, True]
@@ -62,6 +71,15 @@ def isnan(x: ArrayLike, /) -> Array:
 
 def isinf(x: ArrayLike, /) -> Array:
     """Whether a number is ∞ or −∞; of a complex one, whether a part is.
+
+    Args:
+      x: an array or a number.
+
+    Returns:
+      bools, of the shape of ``x``; False for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
 
     >>> import covector.numpy as cnp
     >>> isinf(cnp.array([1.0, -cnp.inf])).tolist()
@@ -79,6 +97,15 @@ def isinf(x: ArrayLike, /) -> Array:
 
 def isfinite(x: ArrayLike, /) -> Array:
     """Whether a number is finite, neither ∞, −∞ nor NaN; of a complex one, both parts.
+
+    Args:
+      x: an array or a number.
+
+    Returns:
+      bools, of the shape of ``x``; True for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
 
     >>> import covector.numpy as cnp
     >>> isfinite(cnp.array([1.0, cnp.inf, cnp.nan])).tolist()

@@ -154,8 +154,8 @@ def _not_an_index(entry: Any, position: int, type_: ArrayType) -> str:
     message = f"{type_} cannot be indexed with {entry!r} at position {position}: "
     if isinstance(entry, list):
         return (
-            f"{message}a list is no index by itself, for converting long ones is slow, "
-            "and in a tuple only one of integers or bools. Write "
+            f"{message}a list is not an index by itself, for long ones are slow to "
+            "convert, and in a tuple only one of integers or bools. Write "
             "x[covector.numpy.array(...)], or a tuple for one entry per axis."
         )
     if hasattr(entry, "dtype"):

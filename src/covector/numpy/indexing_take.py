@@ -84,6 +84,10 @@ def take(
       unique_indices, indices_are_sorted: promises; if broken, the result is arbitrary.
       fill_value: what is read outside.
 
+    Returns:
+      An array of the dtype of ``a``, in which the axes of ``indices`` stand for
+      ``axis``.
+
     Raises:
       DTypeError: the indices are not integers.
 
@@ -166,6 +170,10 @@ def take_along_axis(
       axis: an axis, or None to take from ``arr`` raveled.
       mode: ``"fill"`` (the default), ``"clip"``, ``"wrap"`` or ``"promise_in_bounds"``.
       fill_value: what is read outside; NaN by default.
+      wrap_negative_indices: False makes negative indices lie outside.
+
+    Returns:
+      An array of the shape of ``indices``, broadcast, and of the dtype of ``arr``.
 
     Raises:
       TypeMismatch: the indices have other axes, as a vector for a matrix.

@@ -25,8 +25,10 @@ from covector.errors import (
     TypeMismatch,
     how_many,
 )
+from covector.lowering.evaluate import at_hand
 from covector.numpy.axes import canonical_axis
-from covector.numpy.creation import asarray, at_hand, ones
+from covector.numpy.creation import asarray
+from covector.numpy.filling import ones
 from covector.numpy.ranges import arange
 from covector.numpy.selection import where
 from covector.operations.broadcasting import move_axis
@@ -68,6 +70,10 @@ def eye(
       N, M: lengths, which must be known under ``jit``.
       k: which diagonal: 0 the main one, positive ones above it, negative ones below.
       dtype: float32 by default.
+      device: where the matrix is to be.
+
+    Returns:
+      A matrix of ones and zeros.
 
     Raises:
       ArgumentError: a length is negative.
@@ -113,6 +119,9 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
       m: one matrix, or a stack of them.
       k: 0 for the main diagonal, positive for one above it, negative for one below.
 
+    Returns:
+      An array of the shape and dtype of ``m``.
+
     Raises:
       AxisError: the array has fewer than two axes.
 
@@ -129,6 +138,15 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangle of matrices ``[..., n, m]``: zeros below the diagonal k.
 
     Arguments are those of ``tril``.
+
+    Args:
+      m, k: as for ``tril``.
+
+    Returns:
+      An array of the shape and dtype of ``m``.
+
+    Raises:
+      AxisError: the array has fewer than two axes.
 
     >>> print(triu(ones((2, 3))))
     [[1. 1. 1.]
@@ -173,6 +191,13 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """The diagonal k of a matrix; or the matrix that has ``v [n]`` as diagonal k.
 
     Of a stack of matrices ``diagonal`` gives the diagonals.
+
+    Args:
+      v: a vector or a matrix.
+      k: which diagonal: positive ones lie above the main one.
+
+    Returns:
+      The diagonal as a vector, or a square matrix with zeros elsewhere.
 
     Raises:
       AxisError: ``v`` has neither one axis nor two.

@@ -32,6 +32,9 @@ def meshgrid(
       sparse: leave axes along which a coordinate does not change at length 1.
       indexing: ``"ij"`` for the shape ``[n₁, n₂, …]``; ``"xy"`` for ``[n₂, n₁, …]``.
 
+    Returns:
+      A list of arrays, as many as vectors.
+
     Raises:
       AxisError: a vector has more than one axis.
       ArgumentError: ``indexing`` is neither.

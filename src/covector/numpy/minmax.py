@@ -30,6 +30,15 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     Where both are equal, each gets half of the derivative: that of ``maximum(x, 0)`` at
     0 is 0.5, and that of ``nn.relu`` is 0.
 
+    Args:
+      x, y: arrays or numbers, whose shapes broadcast together.
+
+    Returns:
+      An array of the dtype to which both promote.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
+
     >>> import covector.numpy as cnp
     >>> print(maximum(cnp.array([1, 5]), 3))
     [3 5]
@@ -43,6 +52,15 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The smaller of two arrays, element by element; NaN if one of the two is.
 
     Where both are equal, each gets half of the derivative.
+
+    Args:
+      x, y: arrays or numbers, whose shapes broadcast together.
+
+    Returns:
+      An array of the dtype to which both promote.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
 
     >>> import covector.numpy as cnp
     >>> print(minimum(cnp.array([1, 5]), 3))
@@ -85,6 +103,10 @@ def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> A
       arr: the array; integers or floats.
       min, max: the bounds, which broadcast against ``arr``; None where there is none.
         An integer beyond the dtype bounds nothing.
+
+    Returns:
+      An array of the shape to which all broadcast, and of the dtype of ``arr`` unless a
+      bound needs another: 0.5 makes floats of integers.
 
     Raises:
       DTypeError: something is complex.

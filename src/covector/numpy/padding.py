@@ -70,6 +70,10 @@ def pad(
         edge and with it, or for ``reflect_type="odd"`` its point reflection;
         ``"wrap"``: the other end; or a function of a padded row, its widths ``(before,
         after)``, the axis and the keywords, which returns the row filled.
+      kwargs: ``constant_values`` and the others named above.
+
+    Returns:
+      An array of the dtype of ``array``, longer by both widths along each axis.
 
     Raises:
       ArgumentError: a width is negative, or the mode or a keyword is not known.

@@ -20,7 +20,7 @@ from covector.errors import (
 )
 from covector.numpy.concatenation import concatenate
 from covector.numpy.convolution import convolve
-from covector.numpy.creation import zeros, zeros_like
+from covector.numpy.filling import zeros, zeros_like
 from covector.numpy.powers import power
 from covector.numpy.promote import (
     inexact,

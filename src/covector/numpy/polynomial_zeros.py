@@ -22,7 +22,8 @@ from covector.errors import (
 from covector.numpy.concatenation import concatenate
 from covector.numpy.contraction import outer
 from covector.numpy.convolution import convolve
-from covector.numpy.creation import asarray, ones, ones_like, zeros
+from covector.numpy.creation import asarray
+from covector.numpy.filling import ones, ones_like, zeros
 from covector.numpy.linalg.eigenvalues import eigvals
 from covector.numpy.linalg.solutions import inv, lstsq
 from covector.numpy.matrices import eye

@@ -27,6 +27,13 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     result has the dtype of x, and its derivative is defined everywhere. A negative
     number to a power that is not whole is NaN: see ``cbrt``, or make x complex.
 
+    Args:
+      x1: the base x; an array or a number.
+      x2: the exponent y, which broadcasts with x1.
+
+    Returns:
+      An array of the dtype to which both promote, a Python integer aside.
+
     Raises:
       DTypeError: x holds integers and y is a negative Python integer.
 
@@ -56,6 +63,15 @@ def square(x: ArrayLike, /) -> Array:
 
     Of complex numbers it is z · z, not |z|².
 
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape and dtype of ``x``; integers wrap around without an error.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
+
     >>> import covector.numpy as cnp
     >>> print(square(cnp.array([1, -2])))
     [1 4]
@@ -70,6 +86,16 @@ def sqrt(x: ArrayLike, /) -> Array:
 
     The derivative at 0 is infinite, so the gradient of a length ``sqrt((x**2).sum())``
     is NaN where x is 0. ``linalg.norm`` and ``hypot`` give 0 there.
+
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
 
     >>> print(sqrt(4), sqrt(-1), sqrt(-1 + 0j))
     2.0 nan 1j

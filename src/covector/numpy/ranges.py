@@ -18,9 +18,9 @@ from covector.errors import (
     DTypeError,
     how_many,
 )
-from covector.lowering.evaluate import quiet
+from covector.lowering.evaluate import at_hand, quiet
 from covector.numpy.axes import beside, canonical_axis
-from covector.numpy.creation import asarray, at_hand
+from covector.numpy.creation import asarray
 from covector.numpy.promote import (
     broadcast,
     broadcast_to,
@@ -57,6 +57,10 @@ def arange(
       start, stop, step: numbers. The length follows from them, so under ``jit`` they
         must be known: a shape, or an argument in ``static_argnums``.
       dtype: by default that in which the bounds meet.
+      device, out_sharding: where the array is to be.
+
+    Returns:
+      A vector.
 
     Raises:
       ArgumentError: step is 0.
@@ -174,6 +178,11 @@ def linspace(
       retstep: return the distance between neighbours as well.
       dtype: integers are rounded down. By default floating point.
       axis: where in the result the new axis is.
+      device: where the array is to be.
+
+    Returns:
+      An array with one axis more than ``start`` and ``stop``; with ``retstep`` a pair
+      of it and the distance.
 
     Raises:
       ArgumentError: ``num`` is negative.

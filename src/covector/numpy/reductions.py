@@ -77,6 +77,12 @@ def sum(
       where: which elements take part; broadcasts to the shape of ``a``.
       promote_integers: False keeps narrow integers narrow.
 
+    Returns:
+      An array without these axes, or with them at length 1; of ``dtype``.
+
+    Raises:
+      AxisError: the array has no such axis, or one is named twice.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.sum(cnp.array([[1.0, 2.0], [3.0, 4.0]]), axis=0))
     [4. 6.]
@@ -105,6 +111,16 @@ def prod(
 
     The derivative is right also where elements are 0. Products of many numbers leave
     the range of their dtype soon: of positive ones, sum the logarithms instead.
+
+    Args:
+      a: numbers or bools.
+      axis, dtype, out, keepdims, initial, where, promote_integers: as for ``sum``.
+
+    Returns:
+      An array without these axes, of the dtype that ``sum`` has.
+
+    Raises:
+      AxisError: the array has no such axis, or one is named twice.
 
     >>> import covector.numpy as cnp
     >>> int(cnp.prod(cnp.array([2, 3, 4])))
@@ -151,6 +167,9 @@ def max(
       initial: a scalar that takes part.
       where: which elements take part; needs ``initial``.
 
+    Returns:
+      An array without these axes, of the dtype of ``a``.
+
     Raises:
       ArgumentError: there may be no element, and no ``initial`` is given.
 
@@ -170,6 +189,17 @@ def min(
     a: ArrayLike, axis: Axes = None, out: None = None, *args: Any, **options: Any
 ) -> Array:
     """The smallest element along ``axis``; NaN if there is one. Otherwise as ``max``.
+
+    Args:
+      a: numbers or bools.
+      axis, out, keepdims, initial, where: as for ``max``.
+
+    Returns:
+      An array without these axes, of the dtype of ``a``.
+
+    Raises:
+      ArgumentError: there may be no element, and no ``initial`` is given.
+      AxisError: the array has no such axis, or one is named twice.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.min(cnp.array([[1, 5], [3, 2]]), axis=1))
@@ -207,6 +237,12 @@ def all(
       keepdims: whether the axes stay, with length 1.
       where: which elements take part; broadcasts to the shape of ``a``.
 
+    Returns:
+      bools, without these axes, or with them at length 1.
+
+    Raises:
+      AxisError: the array has no such axis, or one is named twice.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.all(cnp.array([[1, 0], [2, 3]]), axis=1))
     [False  True]
@@ -229,6 +265,16 @@ def any(
     """Whether any element along ``axis`` is true: not zero. False if there are none.
 
     The arguments are those of ``all``.
+
+    Args:
+      a: numbers or bools.
+      axis, out, keepdims, where: as for ``all``.
+
+    Returns:
+      bools, without these axes, or with them at length 1.
+
+    Raises:
+      AxisError: the array has no such axis, or one is named twice.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.any(cnp.array([[0, 0], [2, 3]]), axis=1))

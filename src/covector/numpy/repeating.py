@@ -38,6 +38,17 @@ def tile(A: Any, reps: Any) -> Array:
     If ``A`` has fewer axes than ``reps``, or the other way round, the shorter gets ones
     in front.
 
+    Args:
+      A: an array or a number.
+      reps: a count, or one for each axis; known under ``jit``.
+
+    Returns:
+      An array whose lengths are those of ``A`` times ``reps``.
+
+    Raises:
+      ArgumentError: a count is negative.
+      TracerIntegerConversionError: a count is traced.
+
     >>> import covector.numpy as cnp
     >>> cnp.tile(cnp.array([1, 2]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -75,6 +86,10 @@ def repeat(
       total_repeat_length: the length of the result along ``axis``, which is needed
         where ``repeats`` is traced. What is more is cut off; if the repeats are fewer,
         the last index is repeated.
+      out_sharding: where the result is to be.
+
+    Returns:
+      An array of the dtype of ``a``.
 
     Raises:
       ConcretizationTypeError: ``repeats`` is traced, and there is no

@@ -60,6 +60,9 @@ def reshape(
       copy: accepted for NumPy's sake; arrays are immutable, so it makes no difference.
       out_sharding: where the result is to be.
 
+    Returns:
+      An array of that shape and of the dtype of ``a``.
+
     Raises:
       TypeMismatch: the numbers of elements differ.
 
@@ -134,6 +137,13 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     Name the axis in functions for data of any size: without it, a batch that happens to
     have length 1 loses its axis too.
 
+    Args:
+      a: an array or a number.
+      axis: an axis of length 1, or several; None for all such axes.
+
+    Returns:
+      An array with the same elements in the same order.
+
     Raises:
       AxisError: ``axis`` names an axis whose length is not 1.
 
@@ -167,6 +177,9 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
 
     Args:
       axis: one position, or several, counted in the result.
+
+    Returns:
+      An array with the same elements in the same order.
 
     Raises:
       AxisError: a position is outside of the result, or named twice.
@@ -213,8 +226,16 @@ def broadcast_to(
 ) -> Array:
     """``array`` repeated along new axes in front and axes of length 1, up to ``shape``.
 
-    Unlike NumPy's, the result is no view of ``array``. Within ``jit`` it usually takes
-    no memory, since the compiler reads ``array`` again instead.
+    Unlike NumPy's, the result is not a view of ``array``. Within ``jit`` it usually
+    takes no memory, since the compiler reads ``array`` again instead.
+
+    Args:
+      array: an array or a number.
+      shape: lengths, known under ``jit``; no fewer than ``array`` has axes.
+      out_sharding: where the result is to be.
+
+    Returns:
+      An array of that shape and of the dtype of ``array``.
 
     Raises:
       TypeMismatch: seen from the right, a length is neither 1 nor the one wanted.
@@ -263,8 +284,14 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Each array with at least one axis: a number becomes ``[1]``, other arrays stay.
 
+    Args:
+      arys: arrays or numbers.
+
     Returns:
       One array for one argument; a list for none or several.
+
+    Raises:
+      DTypeError: one is not an array or a number.
 
     >>> import covector.numpy as cnp
     >>> cnp.atleast_1d(3.0).shape

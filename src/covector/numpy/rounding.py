@@ -37,6 +37,12 @@ def floor(x: ArrayLike, /) -> Array:
 
     The dtype stays floating: for integers add ``.astype(int)``. The derivative is 0.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       DTypeError: x is complex.
 
@@ -51,6 +57,15 @@ def floor(x: ArrayLike, /) -> Array:
 
 def ceil(x: ArrayLike, /) -> Array:
     """The smallest whole number not below x; otherwise as ``floor``.
+
+    Args:
+      x: real numbers; integers and bools stay as they are.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      DTypeError: x is complex.
 
     >>> import covector.numpy as cnp
     >>> print(ceil(cnp.array([1.2, -1.7])))
@@ -105,6 +120,9 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Args:
       decimals: negative to round to tens, hundreds and so on, integers as well.
       out: must be None.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
 
     Raises:
       DTypeError: ``a`` is bool.

@@ -79,10 +79,8 @@ class ScalarType(type):
     _constructor: Callable[..., Any] | None = None
 
     def __new__(mcs, name: str, dtype: DType) -> "ScalarType":
-        doc = f"The element type {name}. Called, it makes an array of it from a value."
-        return super().__new__(
-            mcs, name, (), {"__doc__": doc, "__module__": __name__, "dtype": dtype}
-        )
+        members = {"__doc__": _doc(name, dtype), "__module__": __name__, "dtype": dtype}
+        return super().__new__(mcs, name, (), members)
 
     def __init__(cls, name: str, dtype: DType) -> None:
         super().__init__(name, (), {})
@@ -108,6 +106,28 @@ class ScalarType(type):
 
     def __repr__(cls) -> str:
         return f"covector.numpy.{cls.__name__}"
+
+
+def _doc(name: str, dtype: DType) -> str:
+    wide = dtypes.canonical(dtype, x64=False) != dtype
+    needs = (
+        "It needs the option ``enable_x64``: without it, arrays get the type of half "
+        "as many bits, with a warning. "
+        if wide
+        else ""
+    )
+    return f"""The element type {name}. Called, it makes an array of it from a value.
+
+Pass it wherever a dtype is taken. {needs}It equals NumPy's class of that name, and the
+dtypes of arrays.
+
+>>> import covector as cv, covector.numpy as cnp
+>>> with cv.enable_x64({wide}):
+...     cnp.ones(2, cnp.{name}).dtype == cnp.{name}
+True
+
+See also: ``finfo`` and ``iinfo`` (limits), ``astype``, ``result_type``.
+"""
 
 
 def install_constructor(constructor: Callable[..., Any]) -> None:

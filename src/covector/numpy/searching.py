@@ -74,6 +74,9 @@ def argmax(
       out: must be None.
       keepdims: whether the axis stays, with length 1.
 
+    Returns:
+      Integers, without that axis or with it at length 1.
+
     Raises:
       ArgumentError: there is no element.
 
@@ -91,6 +94,16 @@ def argmin(*args: Any, **options: Any) -> Array:
     """The index of the first smallest element along ``axis``, or of the first NaN.
 
     Arguments are those of ``argmax``.
+
+    Args:
+      a: numbers.
+      axis, out, keepdims: as for ``argmax``.
+
+    Returns:
+      Integers, without that axis or with it at length 1.
+
+    Raises:
+      ArgumentError: there is no element.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.argmin(cnp.array([[1, 5], [7, 2]]), axis=1))
@@ -195,7 +208,7 @@ def searchsorted(
         others search. The result is the same.
 
     Returns:
-      The shape of ``v``; int32, unless ``a`` has more elements than that counts.
+      The shape of ``v``; the default integer, or int64 if ``a`` is too long for it.
 
     Raises:
       ArgumentError: ``side`` or ``method`` is none of these.
@@ -226,12 +239,14 @@ def searchsorted(
     if sorter is not None:
         x = take(x, sorter)
     if not x.type.size:
-        none = zeros(ArrayType(queries.type.shape, dtypes.int32))
+        none = zeros(ArrayType(queries.type.shape, index_dtype()))
         return beside("searchsorted", none, x, queries)
     all_pairs = method == "compare_all" or x.type.size <= FEW
     if method == "sort" and x.type.size > FEW:
-        return _search_by_sorting(x, queries, side)
-    return _search(x, queries, side=side, all_pairs=all_pairs)
+        found = _search_by_sorting(x, queries, side)
+    else:
+        found = _search(x, queries, side=side, all_pairs=all_pairs)
+    return convert(found, np.promote_types(found.type.dtype, index_dtype()))
 
 
 def _search_on_host(

@@ -65,6 +65,10 @@ def where(
         traced.
       fill_value: the indices beyond those found, 0 by default.
 
+    Returns:
+      An array of the shape of all three; with the condition alone, a tuple of index
+      arrays, one for each axis.
+
     Raises:
       ArgumentError: just one of ``x`` and ``y`` is given.
       TypeMismatch: the shapes do not broadcast.

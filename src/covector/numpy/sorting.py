@@ -52,6 +52,13 @@ def sort(
       stable: False allows equal elements to be exchanged.
       kind, order: NumPy's; must be None.
 
+    Returns:
+      An array of the shape and dtype of ``a``, or a vector where ``axis`` is None.
+
+    Raises:
+      AxisError: the array has no such axis.
+      ArgumentError: ``kind`` or ``order`` is given.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.sort(cnp.array([3.0, cnp.nan, 1.0])))
     [ 1.  3. nan]
@@ -82,6 +89,12 @@ def argsort(
       axis: an axis, or None to ravel ``a`` first.
       dtype: of the indices; by default the default integer.
       stable, descending, kind, order: as for ``sort``.
+
+    Returns:
+      Integers of the shape of ``a``; 0 is the first position along ``axis``.
+
+    Raises:
+      AxisError: the array has no such axis.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.argsort(cnp.array([3, 1, 3, 2]), descending=True))

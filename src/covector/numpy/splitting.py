@@ -27,6 +27,9 @@ def split(
         where each part but the first begins (not lengths). Known under ``jit``.
       axis: along which to cut.
 
+    Returns:
+      A list of arrays; parts beyond the end are empty.
+
     Raises:
       ArgumentError: the length cannot be divided equally, or the indices are out of
         order.

@@ -64,6 +64,12 @@ def mean(
       keepdims: whether the axes stay, with length 1.
       where: which elements take part; broadcasts to the shape of ``a``.
 
+    Returns:
+      An array without these axes, or with them at length 1.
+
+    Raises:
+      AxisError: the array has no such axis, or one is named twice.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.mean(cnp.array([[1, 2], [3, 5]]), axis=1))
     [1.5 4. ]
@@ -144,6 +150,15 @@ def std(*args: Any, **options: Any) -> Array:
 
     The sum of squares is divided by n, as in NumPy; with ``ddof=1`` by n − 1, as in
     pandas and R. Where all elements are equal, the derivative is 0.
+
+    Args:
+      a, axis, dtype, out, ddof, keepdims, where, mean, correction: as for ``var``.
+
+    Returns:
+      A floating-point array without these axes; real, of complex numbers too.
+
+    Raises:
+      AxisError: the array has no such axis, or one is named twice.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.std(cnp.array([1.0, 3.0])), cnp.std(cnp.array([1.0, 3.0]), ddof=1))

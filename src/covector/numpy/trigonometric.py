@@ -11,7 +11,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.numpy.promote import inexact, promote_inexact
-from covector.operations import arithmetic, transcendental
+from covector.operations import arithmetic, logarithms, transcendental
 
 __all__ = [
     "acos",
@@ -44,6 +44,16 @@ __all__ = [
 def sin(x: ArrayLike, /) -> Array:
     """The sine of an angle in radians, element by element.
 
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
+
     >>> import covector.numpy as cnp
     >>> print(sin(cnp.array([0.0, cnp.pi / 2])))
     [0. 1.]
@@ -55,6 +65,16 @@ def sin(x: ArrayLike, /) -> Array:
 
 def cos(x: ArrayLike, /) -> Array:
     """The cosine of an angle in radians, element by element.
+
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
 
     >>> import covector.numpy as cnp
     >>> print(cos(cnp.array([0.0, cnp.pi])))
@@ -99,6 +119,16 @@ def arccos(x: ArrayLike, /) -> Array:
     for the angle between vectors use ``arctan2`` of the lengths of cross and dot
     product.
 
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
+
     >>> round(float(arccos(0)), 6)
     1.570796
 
@@ -136,12 +166,19 @@ def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x1: y, the vertical coordinates; real.
       x2: x, the horizontal ones, which broadcast with them.
 
+    Returns:
+      Angles in radians, of the shape of both together; floating.
+
+    Raises:
+      TypeMismatch: the shapes do not broadcast.
+      DTypeError: something is complex.
+
     >>> round(float(arctan2(1, -1)), 6)
     2.356194
 
     See also: ``arctan``, ``angle`` (of complex numbers), ``hypot``.
     """
-    return transcendental.atan2(*promote_inexact("arctan2", x1, x2))
+    return logarithms.atan2(*promote_inexact("arctan2", x1, x2))
 
 
 atan2 = arctan2
@@ -172,6 +209,16 @@ def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent sinh x / cosh x, element by element; between −1 and 1.
 
     Far from 0 it is rounded to ±1, and its derivative to 0.
+
+    Args:
+      x: an array or a number.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype where that is floating or complex; of
+      the default float for integers and bools.
+
+    Raises:
+      DTypeError: ``x`` is not an array or a number.
 
     >>> import covector.numpy as cnp
     >>> print(tanh(cnp.array([-100.0, 0.0, 100.0])))

@@ -14,14 +14,13 @@ from covector.core.annotations import ArrayLike, Axes, DType, DTypeLike
 from covector.core.array_like import API_VERSIONS, Array
 from covector.core.array_like import Array as ndarray
 from covector.core.convert import asked_dtype, to_be_cast, type_of
-from covector.core.dtypes import issubdtype
-from covector.core.number_info import finfo, iinfo
+from covector.core.number_info import finfo, iinfo, issubdtype
 from covector.core.promotion import operand_type, promote, result_type
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes
-from covector.numpy.sequences import from_sequence
+from covector.numpy.creation import from_sequence
 from covector.operations.casting import convert
 from covector.runtime import client
 
@@ -84,7 +83,7 @@ def astype(
     warning. Gradients do not pass through integers.
 
     Raises:
-      DTypeError: ``dtype`` is no element type, or ``x`` holds random keys.
+      DTypeError: ``dtype`` is not an element type, or ``x`` holds random keys.
 
     >>> import covector.numpy as cnp
     >>> cnp.astype(cnp.array([-1.5, 300.0, cnp.nan]), "uint8").tolist()
@@ -200,6 +199,15 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
     They are Python integers, known under ``jit`` too.
 
+    Args:
+      a: an array, a number, or nested sequences.
+
+    Returns:
+      A tuple of Python integers.
+
+    Raises:
+      DTypeError: ``a`` is not an array, a number or a sequence of them.
+
     >>> shape(3.0), shape([[1, 2]])
     ((), (1, 2))
 
@@ -211,6 +219,15 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 def ndim(a: ArrayLike) -> int:
     """The number of axes, a Python integer.
 
+    Args:
+      a: an array, a number, or nested sequences.
+
+    Returns:
+      A Python integer; 0 for a number.
+
+    Raises:
+      TypeMismatch: sequences have different lengths.
+
     >>> ndim(3.0)
     0
 
@@ -221,6 +238,16 @@ def ndim(a: ArrayLike) -> int:
 
 def size(a: ArrayLike, axis: Axes = None) -> int:
     """The number of elements, in all or along one axis or several; a Python integer.
+
+    Args:
+      a: an array, a number, or nested sequences.
+      axis: an axis, or several; None for all.
+
+    Returns:
+      A Python integer, known under ``jit`` too.
+
+    Raises:
+      AxisError: the array has no such axis.
 
     >>> import covector.numpy as cnp
     >>> size(cnp.zeros((2, 3))), size(cnp.zeros((2, 3)), 1)
@@ -238,11 +265,20 @@ def _type_of(who: str, x: Any) -> ArrayType:
     """
     if x is None:
         return ArrayType((), dtypes.float32)
-    return type_of(from_sequence(who, x) if isinstance(x, list | tuple) else x)
+    return type_of(from_sequence(who, x) if isinstance(x, list | tuple) else x, who)
 
 
 def iscomplexobj(x: ArrayLike) -> bool:
     """Whether ``x``, an array or a dtype, is complex, whatever its values.
+
+    Args:
+      x: an array, a number or a dtype.
+
+    Returns:
+      A Python bool, known under ``jit`` too.
+
+    Raises:
+      DTypeError: ``x`` is none of these.
 
     >>> iscomplexobj(1j), iscomplexobj(1.0)
     (True, False)

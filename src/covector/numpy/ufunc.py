@@ -26,7 +26,7 @@ from covector.errors import (
 )
 from covector.numpy import ufunc_methods
 from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
-from covector.numpy.creation import full
+from covector.numpy.filling import full
 from covector.numpy.vectorize import vectorize
 
 __all__ = ["frompyfunc", "ufunc"]

@@ -20,7 +20,7 @@ from covector.errors import (
 )
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.concatenation import concatenate, stack
-from covector.numpy.creation import ones
+from covector.numpy.filling import ones
 from covector.numpy.ranges import arange
 from covector.numpy.reshaping import broadcast_to, expand_dims
 from covector.numpy.selection import where as select

@@ -12,6 +12,7 @@ and where ``x`` is not used afterwards, no copy is made.
 
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -200,7 +201,7 @@ class IndexUpdate:
         [ 1. nan]
         """
         access = _access(CLIP, fill_text(fill_value, self.array.type.dtype), **how)
-        x, parts, arrays = _canonical(self.array, self.index, how)
+        x, parts, arrays = _canonical(self.array, self.index, how.get("mode"))
         selection = select(x.type, parts)
         if arrays or selection.outside:
             found = read(x, selection, arrays, access)
@@ -232,11 +233,11 @@ def _access(
 
 
 def _canonical(
-    x: Value, idx: Any, how: UpdateOptions
+    x: Value, idx: Any, mode: str | GatherScatterMode | None
 ) -> tuple[Any, tuple[Any, ...], list[Any]]:
     """``canonical_index``; for ``mode="wrap"`` with all indices inside."""
     x, parts, arrays = canonical_index(x, idx)
-    if how.get("mode") != WRAP:
+    if mode != WRAP:
         return x, parts, arrays
     given, axis, wrapped = iter(arrays), 0, []
     for part in one_per_axis(x.type, parts):
@@ -280,28 +281,52 @@ def update(
     x: Value, idx: Any, change: Change, values: ArrayLike, **how: Unpack[UpdateOptions]
 ) -> Array:
     """``x`` with the elements at an index changed."""
-    return with_out_sharding(
-        _update(x, idx, change, values, how), how.get("out_sharding")
-    )
+    if not how:
+        return _update(x, idx, change, values)
+    access = _access(FILL_OR_DROP, **how)
+    out = _update(x, idx, change, values, access, how.get("mode"))
+    return with_out_sharding(out, how.get("out_sharding"))
+
+
+DROP = Access(FILL_OR_DROP)
+#: changes for which a number need not fit the element type
+_OF_BOUNDS = (MINIMUM, MAXIMUM)
+
+
+@lru_cache(256)
+def _takes(dtype: DType, kind: type) -> bool:
+    """Whether arrays of this dtype take numbers of Python of this type, whatever the
+    options say about promotion.
+    """
+    if kind is int:
+        return dtypes.is_integer(dtype) or dtypes.is_inexact(dtype)
+    of_floats = kind is float and dtypes.is_inexact(dtype)
+    return of_floats or (kind is complex and dtypes.is_complex(dtype))
 
 
 def _update(
-    x: Value, idx: Any, change: Change, values: ArrayLike, how: UpdateOptions
+    x: Value,
+    idx: Any,
+    change: Change,
+    values: ArrayLike,
+    access: Access = DROP,
+    mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    access = _access(FILL_OR_DROP, **how) if how else DROP
-    values = _operand(values, x.type, change)
+    if _takes(x.type.dtype, type(values)) and change not in _OF_BOUNDS:
+        values = scalar(values, x.type.dtype, True)
+    else:
+        values = _operand(values, x.type, change)
+    if type(idx) is int and mode != WRAP:
+        return write(x, (idx,), [], change, values, access)
     masked = only_mask(x.type, idx)
     if masked is not None:
         found = broadcast_values(values, *masked, x.type)
         if found is not None:
             return _update_masked(x, *masked, change, found)
         check_known(masked[0], values, x.type)
-    base, parts, arrays = _canonical(x, idx, how)
+    base, parts, arrays = _canonical(x, idx, mode)
     out = write(base, parts, arrays, change, values, access)
     return out.reshape(x.type.shape) if base is not x else out
-
-
-DROP = Access(FILL_OR_DROP)
 
 
 def _update_masked(

@@ -67,6 +67,9 @@ def vectorize(
         in the place of an operand without core axes.
       signature: core axes, as in ``"(n,m),(m)->(n)"``. A name stands for one length.
 
+    Returns:
+      A function of arrays.
+
     Raises:
       ArgumentError: the signature cannot be read, or does not fit the arguments.
       TypeMismatch: an argument lacks core axes, a named axis has several lengths, or

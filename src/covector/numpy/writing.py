@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import HostArray, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
@@ -88,18 +88,16 @@ def write(
     """``x`` with the elements changed that a canonical index names."""
     selection = select(x.type, parts)
     values = _fitting(values, selection, x.type)
-    empty = prod(selection.shape) == 0 or 0 in [
-        x.type.shape[k] for k in selection.taken
-    ]
-    if empty or (selection.outside and access.mode is not CLIP):
+    layout = _layout(selection, x.type.shape)
+    if layout.empty or (selection.outside and access.mode is not CLIP):
         return x
-    if selection.is_block:
-        positions = [
+    if layout.is_block:
+        positions = arrays and [
             counted(i, x.type.shape[axis], access.wrap_negative_indices)
             for i, axis in zip(arrays, selection.taken, strict=True)
         ]
         if selection.batch == ():
-            return _write_block(x, selection, positions, change, values, access)
+            return _write_block(x, selection, layout, positions, change, values, access)
         return _write_scattered(x, selection, positions, change, values, access)
     if not arrays:
         return _write_gaps(x, parts, change, values)
@@ -107,6 +105,37 @@ def write(
     region = _read_static(x, outer)
     changed = write(region, inner, arrays, change, values, access)
     return _write_gaps(x, outer, SET, changed)
+
+
+class _Layout(NamedTuple):
+    """Facts about a selection: whether it has no elements, or is one block; the
+    shape of its window, the axes that this has not, and its lengths with these as one;
+    its starts, as types and values of scalars; None where they are not all known.
+    """
+
+    empty: bool
+    is_block: bool
+    window: Shape
+    gone: tuple[int, ...]
+    sizes: Shape
+    starts: list[tuple[ArrayType, HostArray]] | None
+
+
+@lru_cache(8192)
+def _layout(selection: Selection, shape: Shape) -> _Layout:
+    gone = tuple(sorted((*selection.dropped, *selection.taken)))
+    starts = None
+    if not selection.taken and all([type(s) is int for s in selection.starts]):
+        known = [scalar(k, dtypes.int32) for k in selection.starts]
+        starts = [(start.type, start.host()) for start in known]
+    return _Layout(
+        prod(selection.shape) == 0 or 0 in [shape[k] for k in selection.taken],
+        selection.is_block,
+        tuple([selection.lengths[k] for k in selection.window]),
+        gone,
+        tuple([1 if k in gone else n for k, n in enumerate(selection.lengths)]),
+        starts,
+    )
 
 
 def _fitting(values: Value, selection: Selection, type_: ArrayType) -> Array:
@@ -138,23 +167,26 @@ def _read_static(x: Value, parts: Any) -> Any:
 def _write_block(
     x: Value,
     selection: Selection,
+    layout: _Layout,
     positions: list[Any],
     change: Change,
     values: Value,
     access: Access,
 ) -> Array:
     """A block without gaps, at an index that is known or given by scalars."""
-    window = tuple([selection.lengths[k] for k in selection.window])
+    _, _, window, gone, sizes, known = layout
     if values.type.shape != window:
         values = Reshape(window)(values)
-    gone = tuple(sorted((*selection.dropped, *selection.taken)))
     if not gone and window == x.type.shape:
         return change(x, values)
-    positions = one_dtype(positions)
-    starts = starts_with(selection, positions)
+    starts: list[Any]
+    if known is not None:
+        starts = [ConcreteArray(*start) for start in known]
+    else:
+        positions = one_dtype(positions)
+        starts = starts_with(selection, positions)
     guarded = bool(positions) and access.mode is FILL_OR_DROP
     if change.combine is not None or guarded:
-        sizes = tuple([1 if k in gone else n for k, n in enumerate(selection.lengths)])
         old = DynamicSlice(sizes, gone)(x, *starts)
         values = change(old, values)
         if guarded:

@@ -72,7 +72,7 @@ class Beta(Composite):
 
 
 def sign_of_gamma(x: Value) -> Value:
-    """The sign of Γ(x), for x that is no whole number ≤ 0."""
+    """The sign of Γ(x), for x that is not a whole number ≤ 0."""
     half = 0.5 * floor(x)
     one = number(1, x)
     return where(or_(gt(x, number(0, x)), eq(half, floor(half))), one, neg(one))

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 Dims = Sequence[int | None]
 
+#: the length up to which a last axis is short, reduced or kept, and the elements from
+#: which slices along it pay
+_SHORT, _SHORT_KEPT, _WORTH_SLICING = 8, 3, 2**15
+
 
 @operation
 class BroadcastInDim(Primitive):
@@ -118,6 +122,9 @@ class ReduceSum(Primitive):
     def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
+    def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
+        return reduced_in_order(self, orders)
+
     def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         (ct,) = cotangents
         kept = tuple([k for k in range(x.type.ndim) if k not in self.axes])
@@ -169,11 +176,55 @@ def _lower_sum(
 ) -> HloValue:
     """While lowering: the sum over axes, formed in the dtype of the result."""
     element = ArrayType((), out.dtype)
-    zero = ctx.constant(0, element)
-    op = ctx.op("stablehlo.reduce", [x, zero], [out], regions=1, dimensions=axes)
-    pair = [element, element]
-    ctx.region(op, 0, pair, lambda c, a, b: [c.op("stablehlo.add", [a, b], [element])])
-    return op.results[0]
+    zero, pair = ctx.constant(0, element), [element, element]
+
+    def reduce(x: HloValue, out: ArrayType, axes: tuple[int, ...]) -> HloValue:
+        op = ctx.op("stablehlo.reduce", [x, zero], [out], regions=1, dimensions=axes)
+        ctx.region(
+            op, 0, pair, lambda c, a, b: [c.op("stablehlo.add", [a, b], [element])]
+        )
+        return op.results[0]
+
+    if not _ends_in_short_axis(ctx, ctx.in_types[0], axes):
+        return reduce(x, out, axes)
+    # Many programs have none.
+    from covector.operations import short_axes  # noqa: PLC0415
+
+    return short_axes.sum_by_slices(ctx, x, out, axes, reduce)
+
+
+def _ends_in_short_axis(ctx: "Lowering", x: ArrayType, axes: tuple[int, ...]) -> bool:
+    """Whether to add up ``x`` over ``axes`` by slices along its last axis."""
+    if ctx.platform != "cpu" or ctx.on_several_devices or x.ndim < 2:
+        return False
+    if type(x.size) is not int or x.size < _WORTH_SLICING:
+        return False
+    last, before = [x.ndim - k in axes for k in (1, 2)]
+    # Two axes that are both reduced, or both kept, are as good as one long axis.
+    return last != before and 1 < x.shape[-1] <= (_SHORT if last else _SHORT_KEPT)
+
+
+# -- other orders of axes -------------------------------------------------------------
+
+
+def with_axes_in_order(
+    op: Any, orders: Sequence[Any], fields: Sequence[str] = ()
+) -> tuple[Any, list[Any], Any]:
+    """``reordered`` where all operands and the result have the same axes, of which
+    ``fields`` have one entry each.
+    """
+    order = next(filter(None, orders))
+    moved = {f: tuple([getattr(op, f)[k] for k in order]) for f in fields}
+    other = type(op)(**(op.parameters | moved)) if fields else op
+    return other, [order] * len(orders), order
+
+
+def reduced_in_order(op: Any, orders: Sequence[Any]) -> tuple[Any, list[Any], Any]:
+    """``reordered`` of a reduction over ``axes``."""
+    (order,) = orders
+    axes = tuple(sorted([order.index(a) for a in op.axes]))
+    kept = [k for k in order if k not in op.axes]
+    return type(op)(axes), [order], tuple([sorted(kept).index(k) for k in kept])
 
 
 # -- bringing operands together --------------------------------------------------------
@@ -229,6 +280,12 @@ def align(size: int, args: Sequence[Value], dims: Dims) -> list[Array]:
     is repeated.
     """
     return [batched(size, x, d) for x, d in zip(args, dims, strict=True)]
+
+
+def in_front(args: Sequence[Value], dims: Dims) -> list[Any]:
+    """The operands, those with a batch axis with it in front."""
+    pairs = zip(args, dims, strict=True)
+    return [x if d is None else move_axis(x, d, 0) for x, d in pairs]
 
 
 def align_masked(

@@ -33,7 +33,7 @@ from covector.core.primitive import (
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.broadcasting import align
+from covector.operations.broadcasting import align, with_axes_in_order
 from covector.operations.families import Elementwise, widened
 
 if TYPE_CHECKING:
@@ -81,6 +81,9 @@ class ConvertElementType(Primitive):
         if dtypes.is_inexact(before):
             return dtypes.is_inexact(after)
         return dtypes.is_integer(before) and dtypes.is_integer(after)
+
+    def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
+        return with_axes_in_order(self, orders)
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         return (self(args[0]),), dims

@@ -13,6 +13,7 @@ from covector.core import dtypes
 from covector.core.annotations import DType, HostArray, LinearMaps, Value
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.wide_keys import halves
 from covector.operations.families import Elementwise, broadcast_operands, widened
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Equality(Comparison):
         if not dtypes.is_wide_key(kind.dtype):
             return super().lower(ctx, *operands)
         kind = ctx.out_types[0].with_dtype(kind.dtype)
-        x, y = [ctx.halves(o, kind) for o in broadcast_operands(ctx, operands)]
+        x, y = [halves(ctx, o, kind) for o in broadcast_operands(ctx, operands)]
         found = [
             _compare(ctx, self.direction, *pair) for pair in zip(x, y, strict=True)
         ]

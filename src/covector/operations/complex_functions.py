@@ -15,10 +15,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from covector.core import dtypes
-from covector.core.annotations import HostArray, Value
+from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.staging import restage
 from covector.lowering.hlo import HloResults, HloValue
@@ -49,6 +47,9 @@ class ComplexFunction(Elementwise):
     #: f(z), a composition of other operations; None where it is asked of XLA
     of_complex: Callable[[Value], Value] | None = None
 
+    #: f(x) of float32 and float64, where XLA's is inaccurate
+    of_real: Callable[[Value], Value] | None = None
+
     @staticmethod
     def mend(x: Value, y: Value, u: Value, v: Value) -> Parts:
         """U + iv, what XLA makes of x + iy, right at infinities and NaN too; y is not
@@ -58,11 +59,12 @@ class ComplexFunction(Elementwise):
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         (type_,) = ctx.in_types
-        if not dtypes.is_complex(type_.dtype):
+        is_complex = dtypes.is_complex(type_.dtype)
+        composed = type(self).of_complex if is_complex else type(self).of_real
+        if composed is not None and (is_complex or type_.dtype.itemsize > 2):
+            return ctx.through(lambda x: [composed(x)], *operands)
+        if not is_complex:
             return super().lower(ctx, *operands)
-        of_complex = type(self).of_complex
-        if of_complex is not None:
-            return ctx.through(lambda z: [of_complex(z)], *operands)
         folded = ctx.through(lambda z: [self._fold(z)], *operands)
         raw: Any = super().lower(ctx, *folded)
         unfolded = restage(lambda z, f: [self._unfold(z, f)], [type_, type_])
@@ -138,10 +140,10 @@ def quotient_of_hyperbolic(
 # -- mends -----------------------------------------------------------------------------
 
 
-def mend_log(x: Value, y: Value, u: Value, v: Value) -> Parts:
+def mend_log(x: Value, y: Value, u: Value) -> Value:
     """The modulus of infinities is infinite, also where the other part is NaN."""
     infinite = or_(is_infinite(x), is_infinite(y))
-    return where(infinite, scalar(math.inf, u.type.dtype), u), v
+    return where(infinite, scalar(math.inf, u.type.dtype), u)
 
 
 def mend_expm1(x: Value, y: Value, u: Value, v: Value) -> Parts:
@@ -188,18 +190,3 @@ def mend_acosh(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """As ``mend_acos``, turned."""
     v, u = mend_acos(x, y, v, u)
     return u, v
-
-
-# -- on the host ----------------------------------------------------------------------
-
-
-def complex_log1p_on_host(z: HostArray) -> HostArray:
-    """log(1 + z) in NumPy, whose own loses digits of small z: log|1 + z| is
-    log1p(x² + 2x + y²) / 2, which in turn is not for z near −1.
-    """
-    x, y = z.real, z.imag
-    near = np.log1p(x * (x + 2) + y * y) / 2
-    out = np.empty_like(z)
-    out.real = np.where(np.abs(z) < 0.5, near, np.log(np.abs(z + 1)))
-    out.imag = np.arctan2(y, x + 1)
-    return out

@@ -17,6 +17,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.array_like import Array
+from covector.core.host_budget import CALL
 from covector.core.primitive import Linear, Operand, Work, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
@@ -52,6 +53,8 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 #: multiplications up to which NumPy beats a compiled call, with BLAS and without
 BLAS_LIMIT = 128**3
 LOOP_LIMIT = 2**16
+#: multiplications that BLAS does in a µs
+BLAS_PACE = 10_000
 
 # On CPUs many small products are formed term by term: XLA would call a routine, or run
 # a loop over single elements, for each. 4096 products of 8×8: 0.21 → 0.08 ms, 4000 of
@@ -148,10 +151,22 @@ class DotGeneral(Bilinear):
         lhs, rhs = types
         if algorithm_of(self.precision, lhs.dtype, rhs.dtype) is not None:
             return False
-        (contracted, _), _ = self.dimension_numbers
-        terms = max(math.prod([lhs.shape[a] for a in contracted]), 1)
         fast = working_dtype(lhs.dtype, outs[0].dtype) in BLAS
-        return outs[0].size * terms <= (BLAS_LIMIT if fast else LOOP_LIMIT)
+        return self._products(lhs, outs[0]) <= (BLAS_LIMIT if fast else LOOP_LIMIT)
+
+    def host_time(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> float | None:
+        lhs, rhs = types
+        fast = working_dtype(lhs.dtype, outs[0].dtype) in BLAS
+        if not fast or algorithm_of(self.precision, lhs.dtype, rhs.dtype) is not None:
+            return None
+        return CALL + self._products(lhs, outs[0]) / BLAS_PACE
+
+    def _products(self, lhs: ArrayType, out: ArrayType) -> int:
+        """The multiplications of elements."""
+        (contracted, _), _ = self.dimension_numbers
+        return out.size * max(math.prod([lhs.shape[a] for a in contracted]), 1)
 
     def on_host(self, lhs: HostArray, rhs: HostArray) -> HostArray:
         out = self.preferred_element_type or lhs.dtype

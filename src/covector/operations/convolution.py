@@ -24,16 +24,20 @@ from covector.core.annotations import BatchDims, Batched, HostArray, Value, Valu
 from covector.core.primitive import Linear, Work, operation
 from covector.core.types import ArrayType
 from covector.errors import (
-    ArgumentError,
     DTypeError,
     TypeMismatch,
-    how_many,
 )
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.axis_groups import folded, regrouped, unfolded
 from covector.operations.broadcasting import zeros
 from covector.operations.casting import ConvertElementType, convert
-from covector.operations.convolution_on_cpu import remedy
+from covector.operations.convolution_checks import check_axes, check_groups
+from covector.operations.convolution_on_cpu import (
+    features_last,
+    prefers_features_last,
+    remedy,
+    with_features_last,
+)
 from covector.operations.families import Bilinear
 from covector.operations.precision import (
     BLAS,
@@ -45,7 +49,7 @@ from covector.operations.precision import (
     working_dtype,
 )
 from covector.operations.slicing import Rev
-from covector.operations.sliding_windows import Window, dilated, sliding_view
+from covector.operations.sliding_windows import Window, sliding_view
 from covector.operations.transposing import Reshape
 
 if TYPE_CHECKING:
@@ -133,8 +137,8 @@ class ConvGeneralDilated(Bilinear):
             raise DTypeError(
                 f"conv_general_dilated needs numbers, but got {lhs} and {rhs}."
             )
-        self._check_axes(lhs, rhs)
-        self._check_groups(lhs, rhs)
+        check_axes(self, lhs, rhs)
+        check_groups(self, lhs, rhs)
         a, b, c = self.dimension_numbers
         shape = [0] * lhs.ndim
         shape[c[0]] = lhs.shape[a[0]] // self.batch_group_count
@@ -144,70 +148,6 @@ class ConvGeneralDilated(Bilinear):
         weak = lhs.weak and rhs.weak and self.preferred_element_type is None
         dtype = self.preferred_element_type or lhs.dtype
         return (ArrayType(tuple(shape), dtype, weak),)
-
-    def _check_axes(self, lhs: ArrayType, rhs: ArrayType) -> None:
-        who = f"conv_general_dilated of {lhs} and {rhs}"
-        rank = len(self.window_strides)
-        if not lhs.ndim == rhs.ndim == rank + 2:
-            raise TypeMismatch(
-                f"{who}: operands need a batch and a feature axis and as many spatial "
-                f"axes as there are window strides, here {rank}."
-            )
-        for name, axes in self.dimension_numbers._asdict().items():
-            if sorted(axes) != list(range(rank + 2)):
-                raise ArgumentError(
-                    f"{who}: {name} of the dimension numbers must name each of the "
-                    f"axes 0 to {rank + 1} once, but is {axes}."
-                )
-        for name in ("padding", "lhs_dilation", "rhs_dilation"):
-            if len(getattr(self, name)) != rank:
-                raise ArgumentError(
-                    f"{who}: {name} needs an entry for each of the "
-                    f"{how_many(rank, 'spatial axis', 'spatial axes')}, but is "
-                    f"{getattr(self, name)}."
-                )
-        for name in ("window_strides", "lhs_dilation", "rhs_dilation"):
-            if any(step < 1 for step in getattr(self, name)):
-                raise ArgumentError(
-                    f"{who}: {name} must be positive, but is {getattr(self, name)}."
-                )
-        for window, axis in zip(
-            self.windows, self.dimension_numbers.lhs_spec[2:], strict=True
-        ):
-            length = dilated(lhs.shape[axis], window.lhs_dilation)
-            if length + window.low + window.high < 0:
-                raise TypeMismatch(
-                    f"{who}: the padding {(window.low, window.high)} cuts off more "
-                    f"than there is along axis {axis} of lhs."
-                )
-
-    def _check_groups(self, lhs: ArrayType, rhs: ArrayType) -> None:
-        a, b, _ = self.dimension_numbers
-        features, batch = lhs.shape[a[1]], lhs.shape[a[0]]
-        outs, ins = rhs.shape[b[0]], rhs.shape[b[1]]
-        groups, batch_groups = self.feature_group_count, self.batch_group_count
-        who = f"conv_general_dilated of {lhs} and {rhs}"
-        if groups < 1 or batch_groups < 1 or (groups > 1 and batch_groups > 1):
-            raise ArgumentError(
-                f"{who}: feature_group_count and batch_group_count are positive, and "
-                f"one of them is 1, but they are {groups} and {batch_groups}."
-            )
-        if features != groups * ins:
-            raise TypeMismatch(
-                f"{who}: lhs has {how_many(features, 'feature')}, and rhs weighs {ins} "
-                f"in each group, with feature_group_count={groups}. The first must be "
-                "the product of the others; the dimension numbers say which axes are "
-                f"meant: {self.dimension_numbers}."
-            )
-        for name, count, grouped in (
-            ("features of the result", outs, groups * batch_groups),
-            ("batch entries of lhs", batch, batch_groups),
-        ):
-            if count % grouped:
-                raise TypeMismatch(
-                    f"{who}: the {count} {name} do not divide into "
-                    f"{how_many(grouped, 'group')}."
-                )
 
     # -- values ------------------------------------------------------------------------
 
@@ -219,6 +159,9 @@ class ConvGeneralDilated(Bilinear):
         fast = working_dtype(rhs.dtype, outs[0].dtype) in BLAS
         limit = BLAS_LIMIT if fast else LOOP_LIMIT
         return outs[0].size * max(weights, 1) <= limit
+
+    def host_time(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> None:
+        return None  # the rows of windows would take many times the memory
 
     def on_host(self, lhs: HostArray, rhs: HostArray) -> HostArray:
         """Windows side by side as rows of a matrix, one matrix per group."""
@@ -361,9 +304,12 @@ class ConvGeneralDilated(Bilinear):
             return ctx.constant(0, out)
         if not self.windows:
             return ctx.through(self._along_an_axis, lhs, rhs)
-        other_way = remedy(self, left, right) if ctx.platform == "cpu" else None
-        if other_way is not None:
-            return ctx.through(other_way, lhs, rhs)
+        if ctx.platform == "cpu":
+            if prefers_features_last(self, left, right):
+                return self._with_features_last(ctx, lhs, rhs)
+            other_way = remedy(self, left, right)
+            if other_way is not None:
+                return ctx.through(other_way, lhs, rhs)
         working = working_dtype(left.dtype, out.dtype)
         kind = operand_dtype(left.dtype, out.dtype)
         made = ctx.op(
@@ -376,6 +322,37 @@ class ConvGeneralDilated(Bilinear):
             **self._attributes(),
         )
         return lower_converted(ctx, made, out.with_dtype(working), out.dtype)
+
+    def _with_features_last(self, ctx: "Lowering", lhs: HloValue, rhs: HloValue) -> Any:
+        """The convolution in XLA's order of axes, in which its result stays for what
+        comes next, too.
+        """
+        from covector.lowering import axis_orders  # noqa: PLC0415  many have none
+
+        (out,), order = ctx.out_types, [0] * len(self.dimension_numbers.out_spec)
+        (made,) = ctx.through(lambda x, w: [with_features_last(self, x, w)], lhs, rhs)
+        last = features_last(out.ndim)[2]
+        for a, b in zip(last, self.dimension_numbers.out_spec, strict=True):
+            order[a] = b
+        made = axis_orders.reordered(made, tuple(order), out)
+        if ctx.on_several_devices:
+            return axis_orders.plain(ctx, made)
+        ctx.orders = axis_orders
+        return [made]
+
+    def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
+        """The result has the order of ``lhs``."""
+        left, right = [
+            o or tuple(range(len(self.dimension_numbers[0]))) for o in orders
+        ]
+        numbers = [
+            tuple([order.index(axis) for axis in axes])
+            for axes, order in zip(
+                self.dimension_numbers, (left, right, left), strict=True
+            )
+        ]
+        op = self.changed(dimension_numbers=ConvDimensionNumbers(*numbers))
+        return op, [left, right], left
 
     def _along_an_axis(self, lhs: Value, rhs: Value) -> list[Value]:
         """The same with a spatial axis of length 1: XLA takes minutes without one."""

@@ -62,7 +62,7 @@ class CounterStream(Cipher):
 
     @classmethod
     def needed(cls, width: int, shape: Shape) -> int:
-        """How many blocks make integers of ``width`` bits; narrow ones take a word."""
+        """The blocks needed for integers of ``width`` bits; narrow ones take a word."""
         return -(-prod(shape) * max(width, 32) // (32 * cls.words))
 
     def encrypt(self, on: Any, key: Words, counter: Words) -> Sequence[Any]:

@@ -5,7 +5,7 @@ moved inside. Over a batch of indices they are a gather and a scatter.
 """
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,9 +161,7 @@ class DynamicUpdateSlice(Primitive):
 
     def sizes(self, update: Shape) -> Shape:
         """The lengths of the window along each axis of the operand."""
-        for axis in sorted(self.inserted):
-            update = insert(update, axis, 1)
-        return update
+        return _with_ones(update, self.inserted)
 
     def type_rule(
         self, x: ArrayType, update: ArrayType, *starts: ArrayType
@@ -332,13 +330,23 @@ def check_starts(
         raise DTypeError(f"{who} needs integers as starts, but got {starts[0]}.")
 
 
+@lru_cache(4096)
+def _with_ones(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    """A shape with more axes, of length one, at these positions of the result."""
+    for axis in sorted(axes):
+        shape = insert(shape, axis, 1)
+    return shape
+
+
 def window_key(
     shape: Shape, sizes: Shape, single: tuple[int, ...], starts: Sequence[Any]
 ) -> tuple[Any, ...]:
     """The NumPy index of a window moved inside; without the axes ``single``."""
     key: list[Any] = []
     for axis, (n, size, start) in enumerate(zip(shape, sizes, starts, strict=True)):
-        position = min(max(int(start), 0), n - size)
+        position = int(start)
+        if not 0 <= position <= n - size:
+            position = min(max(position, 0), n - size)
         key.append(position if axis in single else slice(position, position + size))
     return tuple(key)
 

@@ -19,7 +19,7 @@ from covector.core.primitive import Primitive, Work
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.broadcasting import align_elementwise
+from covector.operations.broadcasting import align_elementwise, with_axes_in_order
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -82,6 +82,9 @@ class Elementwise(Primitive):
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
         return self.each.times(outs[0].size)
+
+    def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
+        return with_axes_in_order(self, orders)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.op(self.hlo, broadcast_operands(ctx, operands))

@@ -124,7 +124,7 @@ class FFT(Primitive):
 
     @property
     def _mirrored(self) -> HostArray:
-        """How often each coefficient of the last axis is in the full spectrum."""
+        """The count of each coefficient of the last axis in the full spectrum."""
         n = self.lengths[-1]
         k = np.arange(n // 2 + 1)
         return np.where((k == 0) | (2 * k == n), 1.0, 2.0)

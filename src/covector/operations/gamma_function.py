@@ -163,7 +163,7 @@ def gamma_of_small(x: Value, limit: int) -> Value:
 
 
 def _parts(x: Value) -> tuple[Value, Value]:
-    """What is left of x after the point, and the whole part."""
+    """The part of x after the point, and the whole part."""
     whole = floor(x)
     return x - whole, whole
 

@@ -150,36 +150,28 @@ class Gather(Primitive):
                 unique_indices=False,
             )
             return (gather(x, indices),), (0,)
-        in_operand = shifted(d.operand_batching_dims, dim)
-        position = sum([a < dim for a in in_operand])
-        numbers = GatherDimensionNumbers(
-            offset_dims,
-            shifted(d.collapsed_slice_dims, dim),
-            shifted(d.start_index_map, dim),
-            insert(in_operand, position, dim),
-            insert(in_indices, position, 0),
+        numbers = d.past_axis(dim)
+        position = sum([a < dim for a in numbers.operand_batching_dims])
+        numbers = numbers._replace(
+            offset_dims=offset_dims,
+            operand_batching_dims=insert(numbers.operand_batching_dims, position, dim),
+            start_indices_batching_dims=insert(in_indices, position, 0),
         )
         sizes = insert(self.slice_sizes, dim, min(size, 1))
         gather = self.replace(dimension_numbers=numbers, slice_sizes=sizes)
         return (gather(x, indices),), (0,)
 
-    def _batch_operand(self, size: int, x: Value, indices: Value, dim: int) -> Any:
+    def _batch_operand(self, size: int, x: Value, indices: Value, dim: int) -> Batched:
         """The rule where only the operand is batched: windows span its batch axis."""
         d = self.dimension_numbers
         position = sum([a < dim for a in window_axes(d, x.type.ndim - 1)])
         ndim = indices.type.ndim - 1 + len(d.offset_dims)
         at = (*d.offset_dims, ndim)[position]
-        numbers = GatherDimensionNumbers(
-            insert(shifted(d.offset_dims, at), position, at),
-            shifted(d.collapsed_slice_dims, dim),
-            shifted(d.start_index_map, dim),
-            shifted(d.operand_batching_dims, dim),
-            d.start_indices_batching_dims,
-        )
+        offset_dims = insert(shifted(d.offset_dims, at), position, at)
+        numbers = d.past_axis(dim)._replace(offset_dims=offset_dims)
         sizes = insert(self.slice_sizes, dim, size)
-        return (
-            self.replace(dimension_numbers=numbers, slice_sizes=sizes)(x, indices),
-        ), (at,)
+        gather = self.replace(dimension_numbers=numbers, slice_sizes=sizes)
+        return (gather(x, indices),), (at,)
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
         return Work(read=outs[0].nbytes + types[1].nbytes)

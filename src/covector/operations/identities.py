@@ -1,13 +1,14 @@
 """Identity operations that change derivatives or compilation, not values."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Values
-from covector.core.jaxpr import identity
 from covector.core.primitive import Operand, Primitive, costs_nothing, moves, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue, layouts
+from covector.operations.broadcasting import with_axes_in_order
+from covector.operations.transposing import by_itself
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -17,6 +18,9 @@ class Identity(Primitive):
     """The operand, of whatever type."""
 
     work = costs_nothing
+
+    def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
+        return with_axes_in_order(self, orders)
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         return (x,)
@@ -70,8 +74,7 @@ class ComputedOnce(Identity):
         return cotangents
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        program = identity(ctx.in_types[0].strong(), "computed_once")
-        return ctx.call(program, [x], separate=True)
+        return by_itself(ctx, x, ctx.in_types[0])
 
 
 @operation
@@ -83,6 +86,9 @@ class LayoutConstraint(Identity):
     """
 
     major_to_minor: tuple[int, ...]
+
+    def reordered(self, orders: Sequence[Any]) -> Any:
+        return None  # the layout is that of the array's axes
 
     def evaluate(self, x: Value) -> Values:
         return (x,)

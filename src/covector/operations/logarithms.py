@@ -1,30 +1,55 @@
-"""Logarithms; of complex numbers the principal values, as in ``transcendental``."""
+"""Logarithms, and the angle of a point, the imaginary part of the complex one.
+
+Of complex numbers they are the principal values, as in ``transcendental``.
+"""
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import HostArray, LinearMaps, Value
+from covector.core.annotations import LinearMaps, Value
 from covector.core.convert import scalar
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.accuracy import HasAccuracy
-from covector.operations.arithmetic import div, sub
+from covector.operations.accuracy import ByVectors, HasAccuracy
+from covector.operations.arithmetic import div, neg, sub
 from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.comparison import gt, lt
 from covector.operations.complex import complex_, imag, real
 from covector.operations.complex_functions import (
     ComplexFunction,
-    complex_log1p_on_host,
+    Parts,
     mend_log,
 )
+from covector.operations.partials import WithPartials
 from covector.operations.selection import where
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
+
+
+class Atan2(ByVectors, WithPartials):
+    """The angle of the point (x, y) — y comes first — between −π and π.
+
+    d atan2(y, x) = (x dy − y dx) / (x² + y²): NaN at the origin.
+    """
+
+    on_cpu = "arctangent_of_point"
+    hlo = "stablehlo.atan2"
+    on_host = staticmethod(np.arctan2)  # which is for real numbers only
+    not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
+
+    def partials(self, out: Value, y: Value, x: Value) -> Any:
+        square = y * y + x * x
+        return [lambda: div(x, square), lambda: neg(div(y, square))]
+
+
+atan2 = Atan2()
 
 
 class Log(ComplexFunction, HasAccuracy):
@@ -32,7 +57,10 @@ class Log(ComplexFunction, HasAccuracy):
 
     hlo = "stablehlo.log"
     on_host = staticmethod(np.log)
-    mend = staticmethod(mend_log)
+
+    @staticmethod
+    def mend(x: Value, y: Value, u: Value, v: Value) -> Parts:
+        return mend_log(x, y, u), atan2(y, x)  # XLA's angle is a routine per element
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         return [lambda dx: div(dx, x)]
@@ -81,10 +109,15 @@ class Log1p(ComplexFunction, HasAccuracy):
     """log(1 + x), accurate for small x."""
 
     hlo = "stablehlo.log_plus_one"
-    mend = staticmethod(mend_log)
 
-    def on_host(self, x: HostArray) -> HostArray:
-        return complex_log1p_on_host(x) if x.dtype.kind == "c" else np.log1p(x)
+    @staticmethod
+    def mend(x: Value, y: Value, u: Value, v: Value) -> Parts:
+        return mend_log(x, y, u), atan2(y, 1 + x)
+
+    on_host = staticmethod(np.log1p)
+    not_on_host = ComplexFunction.not_on_host.union(
+        dtypes.COMPLEX
+    )  # NumPy loses digits
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = x + 1

@@ -72,7 +72,7 @@ def _has_infinity(z: Value) -> list[Value]:
 
 
 class Sign(Elementwise):
-    """−1, 0 or 1; of a complex number z / |z|, and 0 of 0. NaN and −0 stay as they are.
+    """−1, 0 or 1; of a complex number z / |z|. Of −0 it is 0, and of NaN NaN.
 
     The derivative of a real sign is 0. Of a complex one, which turns as z does, it is
     i · Im(z̄ dz) · z / |z|³, and 0 at 0.
@@ -85,8 +85,10 @@ class Sign(Elementwise):
         if x.dtype.kind == "c":
             nan = x.dtype.type(complex(math.nan, math.nan))
             out, parts = np.where(np.isnan(x), nan, out), (np.real, np.imag)
-            return complex_.on_host(*[np.copysign(p(out), p(x)) for p in parts])
-        return np.copysign(out, x) if x.dtype.kind == "f" else out
+            out = complex_.on_host(*[np.copysign(p(out), p(x)) for p in parts])
+            return np.where(x == 0, x.dtype.type(0), out)
+        # Narrow dtypes, which are not NumPy's, keep −0.
+        return out + x.dtype.type(0) if x.dtype.kind == "V" else out
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         if not dtypes.is_complex(x.type.dtype):
@@ -102,11 +104,17 @@ class Sign(Elementwise):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type,) = ctx.in_types
-        if dtypes.is_complex(type.dtype):
-            return ctx.op(self.hlo, ctx.through(_of_ends, x))
-        if not dtypes.is_unsigned(type.dtype):
+        if dtypes.is_unsigned(type.dtype):
+            return ctx.op("stablehlo.minimum", [x, ctx.constant(1, type)])
+        if dtypes.is_integer(type.dtype):
             return ctx.op(self.hlo, [x])
-        return ctx.op("stablehlo.minimum", [x, ctx.constant(1, type)])
+        ends = ctx.through(_of_ends, x) if dtypes.is_complex(type.dtype) else [x]
+        out, vanishes = ctx.op(self.hlo, ends), ctx.through(_is_zero, x)
+        return ctx.op("stablehlo.select", [*vanishes, ctx.constant(0, type), out])
+
+
+def _is_zero(x: Value) -> list[Value]:
+    return [eq(x, scalar(0, x.type.dtype))]
 
 
 def _of_ends(z: Value) -> list[Value]:

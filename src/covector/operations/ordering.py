@@ -4,6 +4,7 @@ Integers are compared several times faster than floats, and can be put in the or
 users expect of floats: −0 equals 0, and every NaN equals every other and comes last.
 
     order_key    integers, as wide as the numbers, in their order
+    order_words  the same, and complex numbers, as int32 keys of which the first decides
     packed       such a key and the index of its element along an axis in one int64, for
                  numbers of up to 32 bits. No two are equal: any sort of them is stable,
                  and their minimum tells which of several equal elements comes first
@@ -16,17 +17,20 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import DType, Value
 from covector.core.convert import scalar
-from covector.core.number_info import bit_width
+from covector.core.number_info import bit_width, finfo
 from covector.operations.bitwise import (
     and_,
+    not_,
     or_,
     shift_left,
     shift_right_arithmetic,
     xor,
 )
 from covector.operations.casting import BitcastConvertType, convert
-from covector.operations.comparison import eq, gt
+from covector.operations.comparison import eq, gt, lt, ne
+from covector.operations.complex import imag, real
 from covector.operations.creation import Iota
+from covector.operations.reductions import ReduceOr
 from covector.operations.selection import where
 
 _UNSIGNED = {dtypes.uint32: dtypes.int32, dtypes.uint64: dtypes.int64}
@@ -52,6 +56,37 @@ def order_key(x: Value, nan_first: bool = False) -> Value:
     if dtype not in _UNSIGNED:
         return convert(x, key)
     return xor(BitcastConvertType(key)(x), scalar(np.iinfo(key).min, key))
+
+
+def order_words(x: Value) -> list[Any]:
+    """Keys of 32 bits in the order of numbers or bools, the most significant first."""
+    dtype = x.type.dtype
+    if dtypes.is_complex(dtype):
+        return [*order_words(real(x)), *order_words(imag(x))]
+    key = order_key(x)
+    if is_packable(dtype):
+        return [key]
+    word = dtypes.int32
+    high = shift_right_arithmetic(key, scalar(32, dtypes.int64))
+    low = xor(convert(key, word), scalar(np.iinfo(word).min, word))
+    return [convert(high, word), low]
+
+
+def is_plain(x: Value) -> Value:
+    """Whether equal floats among these are the same bits, and none is subnormal: all
+    zeros are positive, and there is no NaN.
+    """
+    dtype = x.type.dtype
+    bits = BitcastConvertType(_BITS_OF[dtype])(x)
+    key = bits.type.dtype
+    tiny, infinity = [
+        scalar(int(np.array(limit).astype(dtype).view(key)), key)
+        for limit in (finfo(dtype).tiny, np.inf)
+    ]
+    magnitude = and_(bits, scalar(np.iinfo(key).max, key))
+    odd = or_(lt(magnitude, tiny), gt(magnitude, infinity))
+    odd = and_(odd, ne(bits, scalar(0, key)))
+    return not_(ReduceOr(tuple(range(x.type.ndim)))(odd))
 
 
 def _float_key(x: Value, key: np.dtype, nan_first: bool) -> Value:

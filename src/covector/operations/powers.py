@@ -8,23 +8,31 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
+from covector.core.jaxpr import Var
 from covector.core.primitive import Work, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.accuracy import ByVectors
-from covector.operations.arithmetic import mul, neg, sub
+from covector.operations.arithmetic import div, mul, neg, sub
 from covector.operations.bitwise import and_, or_, shift_right_logical
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, gt, lt
 from covector.operations.complex import real
 from covector.operations.families import Elementwise
 from covector.operations.logarithms import log
+from covector.operations.magnitude import abs_
 from covector.operations.partials import WithPartials
+from covector.operations.roots import sqrt
 from covector.operations.selection import where
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
+
+
+#: exponents of which the power is formed by the root, and the dtypes
+_HALVES = frozenset({-1.5, -0.5, 0.5, 1.5, 2.5})
+_EXACT_ROOTS = frozenset({dtypes.float32, dtypes.float64})
 
 
 class Pow(ByVectors, WithPartials):
@@ -76,6 +84,8 @@ class Pow(ByVectors, WithPartials):
             return ctx.through(_power_of_integers, x, y)
         if exponent.dtype != base.dtype:
             return ctx.through(_power_of_inexact, x, y)
+        if base.dtype in _EXACT_ROOTS and (halves := _half(ctx.equation.inputs[1])):
+            return ctx.through(lambda x, _: [_half_power(x, halves)], x, y)
         out = super().lower(ctx, x, y)
         if dtypes.is_floating(base.dtype):
             return out
@@ -90,6 +100,33 @@ def _power_on_host(x: HostArray, y: HostArray) -> HostArray:
         return np.power(x, y)
     exponents = np.full(x.shape or (1,), y)
     return np.power(x.reshape(exponents.shape), exponents).reshape(x.shape)
+
+
+def _half(exponent: Any) -> float | None:
+    """An exponent that is known and the half of a small odd number."""
+    if type(exponent) is Var or exponent.type.shape:
+        return None
+    value = float(np.asarray(exponent))
+    return value if value in _HALVES else None
+
+
+def _half_power(x: Value, y: float) -> Value:
+    """xʸ by the root: right to 2 units in the last place."""
+    dtype = x.type.dtype
+    inf, zero, one, nan = [scalar(n, dtype) for n in (np.inf, 0, 1, np.nan)]
+    # The powers of −∞ and −0 are those of ∞ and 0.
+    x = where(lt(x, zero), where(eq(x, neg(inf)), inf, nan), abs_(x))
+    root = sqrt(x)
+    if y == -1.5 and dtype is dtypes.float32:
+        # In 64 bits, for the product is out of range where its inverse is not.
+        x, root, one = [convert(v, dtypes.float64) for v in (x, root, one)]
+        return convert(div(one, mul(x, root)), dtype)
+    if y < 0:
+        inverse = div(one, root)
+        return inverse if y == -0.5 else div(inverse, x)
+    for _ in range(int(y)):
+        root = mul(x, root)
+    return root
 
 
 def _power_of_inexact(x: Value, y: Value) -> list[Value]:

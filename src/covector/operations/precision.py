@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from covector import options
 from covector.core import dtypes
-from covector.core.annotations import DType
+from covector.core.annotations import DType, Named
 from covector.core.promotion import promote
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, TypePromotionError
@@ -77,6 +77,8 @@ class Precision(enum.Enum):
 
     >>> Precision("tensorfloat32"), Precision("highest")
     (Precision.HIGH, Precision.HIGHEST)
+
+    See also: ``covector.numpy.matmul``, ``covector.default_matmul_precision``.
     """
 
     DEFAULT = 0
@@ -172,6 +174,8 @@ PrecisionLike: TypeAlias = (
     | Sequence[str | Precision | None]
     | None
 )
+if not TYPE_CHECKING:
+    PrecisionLike = Named("PrecisionLike", PrecisionLike)
 #: what was asked for, as operations keep it
 Exactness: TypeAlias = (
     tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None

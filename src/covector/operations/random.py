@@ -25,6 +25,7 @@ from covector.core.key_types import KeyType
 from covector.core.primitive import Primitive, Work, moves, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering import wide_keys
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import (
     align_elementwise,
@@ -178,7 +179,7 @@ class RandomWrap(KeyOperation):
         both = ArrayType((*out.shape, 2), dtypes.uint64)
         both = ctx.op("stablehlo.bitcast_convert", [numbers], [both])
         low, high = [_at(ctx, both, out.with_dtype(dtypes.uint64), i) for i in range(2)]
-        return ctx.joined((low, high), out)
+        return wide_keys.joined(ctx, (low, high), out)
 
 
 def _at(ctx: "Lowering", x: HloValue, out: ArrayType, index: int) -> HloValue:
@@ -217,7 +218,7 @@ class RandomUnwrap(KeyOperation):
         pair = ArrayType((*kind.shape, 2), dtypes.uint32)
         parts = [
             ctx.op("stablehlo.bitcast_convert", [half], [pair])
-            for half in ctx.halves(keys, kind)
+            for half in wide_keys.halves(ctx, keys, kind)
         ]
         return ctx.op("stablehlo.concatenate", parts, dimension=f"{kind.ndim} : i64")
 

@@ -57,6 +57,11 @@ class SelectN(Elementwise):
     ) -> bool:
         return len(types) <= CHOICES and super().prefers_host(types, outs)
 
+    def host_time(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> float | None:
+        return super().host_time(types, outs) if len(types) <= CHOICES else None
+
     def on_host(self, which: HostArray, *cases: HostArray) -> HostArray:
         if dtypes.is_bool(which.dtype):
             return np.where(which, cases[1], cases[0])

@@ -33,6 +33,7 @@ from covector.operations.broadcasting import (
     ReduceSum,
     batched,
     filled,
+    with_axes_in_order,
     zeros,
 )
 from covector.operations.selection import where
@@ -124,6 +125,10 @@ class Slice(Primitive):
             end = start + (length - 1) * step + 1 if length else start
             config.append((start, n - end, step - 1))
         return [Pad(tuple(config))(ct, scalar(0, ct.type.dtype))]
+
+    def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
+        fields = ("start_indices", "limit_indices", "strides")
+        return None if self.collapsed else with_axes_in_order(self, orders, fields)
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
@@ -249,6 +254,9 @@ class Pad(Primitive):
         elements = filled(True, ArrayType(shape, dtypes.bool_))
         return self(elements, scalar(False, dtypes.bool_))
 
+    def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
+        return with_axes_in_order(self, orders, ("padding_config",))
+
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         x, value = args
         if dims[1] is None:
@@ -355,7 +363,7 @@ def are_axes(axes: Sequence[int], ndim: int) -> bool:
 
 
 def insert(values: Sequence[Any], position: int, value: Any) -> tuple[Any, ...]:
-    """The values with one more, at ``index``."""
+    """The values with one more, at ``position``."""
     return (*values[:position], value, *values[position:])
 
 
@@ -390,11 +398,9 @@ def compact(part: HostArray, whole: HostArray) -> HostArray:
 
 def padded_lengths(config: PaddingConfig, shape: Shape) -> Shape:
     """The lengths that padding makes of ``shape``."""
+    pairs = zip(shape, config, strict=True)
     return tuple(
-        [
-            low + n + max(n - 1, 0) * interior + high
-            for n, (low, high, interior) in zip(shape, config, strict=True)
-        ]
+        [n + max(n - 1, 0) * gap + low + high for n, (low, high, gap) in pairs]
     )
 
 

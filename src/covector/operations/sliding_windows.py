@@ -32,7 +32,7 @@ class Window(NamedTuple):
         return (room - span) // self.stride + 1 if 0 <= room >= span else 0
 
     def num_meetings(self, length: int, window: int) -> int:
-        """How often a tap meets an element, and neither a margin nor a gap."""
+        """The number of times that a tap meets an element, not a margin or a gap."""
         end = dilated(length, self.lhs_dilation)
         positions = self.num_positions(length, window)
         period = self.lhs_dilation // math.gcd(self.stride, self.lhs_dilation)

@@ -1,7 +1,8 @@
 """Sorting large arrays in NumPy, whose sort compares many numbers at once.
 
 It is that fast only where it need not be stable. So it is given numbers of which equal
-ones are the same, or keys that end with the index of their element.
+ones are the same, or keys that end with the index of their element. Compiled programs
+of the CPU call it, too.
 """
 
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import DType, HostArray
 from covector.core.number_info import bit_width
+from covector.runtime import host_calls
 
 #: which of two neighbouring integers of 32 bits is the low half of one of 64
 _LOW, _HIGH = (0, 1) if sys.byteorder == "little" else (1, 0)
@@ -26,16 +28,115 @@ def is_quick(dtype: DType, alone: bool) -> bool:
     return bit_width(dtype) <= 32 or alone
 
 
+def is_sorted_by_numpy(dtype: DType) -> bool:
+    """Whether compiled programs may have one array of this dtype sorted here: numbers
+    or bools of a whole byte, floats of two or more.
+    """
+    if dtypes.is_floating(dtype):
+        return bit_width(dtype) >= 16
+    return dtypes.is_bool(dtype) or (dtypes.is_real(dtype) and bit_width(dtype) >= 8)
+
+
 def sort_alone(x: HostArray, axis: int) -> HostArray:
     """``x``, ascending along an axis; equal elements keep their order."""
-    numbers = _as_sorted(_rows(x, axis))
-    if not (dtypes.is_floating(x.dtype) and _has_equals_that_differ(numbers)):
-        ordered = np.sort(numbers).astype(x.dtype, copy=False)
-    elif bit_width(x.dtype) > 32:
-        ordered = np.sort(numbers, kind="stable")
-    else:
-        return sort_together([x], axis)[0]
-    return np.moveaxis(ordered, -1, axis)
+    rows = np.array(np.moveaxis(x, axis, -1), order="C")
+    plain = not dtypes.is_floating(x.dtype) or not _has_equals_that_differ(rows)
+    return np.moveaxis(_sort_rows(rows, plain), -1, axis)
+
+
+def _sort_in_program(x: HostArray, plain: HostArray | None = None) -> tuple[HostArray]:
+    """``x`` ascending along the second of three axes, for compiled programs: on their
+    threads NumPy takes subnormal numbers for zero, so ``plain`` has to say that there
+    are none either.
+
+    XLA gives ``x`` up, and wants the result where that was.
+    """
+    found = _writable(x)
+    ordered = _sort_rows(_rows(found, 1), plain is None or bool(plain))
+    if not np.may_share_memory(ordered, found):
+        found[...] = np.moveaxis(ordered, -1, 1)
+    return (found,)
+
+
+host_calls.add_standard("sort", _sort_in_program)
+
+
+class _Memory:
+    """The memory of an array, to be written to, in the form that NumPy asks for."""
+
+    def __init__(self, x: HostArray) -> None:
+        address, _ = x.__array_interface__["data"]
+        self.__array_interface__ = {**x.__array_interface__, "data": (address, False)}
+
+
+def _writable(x: HostArray) -> HostArray:
+    """The same memory, which jaxlib says cannot be written to."""
+    return np.asarray(_Memory(x)).view(x.dtype)
+
+
+def _sort_rows(x: HostArray, plain: bool) -> HostArray:
+    """``x``, which is not used any more, ascending along the last axis; ``plain`` if
+    equal numbers in it are the same bits.
+    """
+    if plain:
+        numbers = _as_sorted(x)
+        numbers.sort()
+        return numbers.astype(x.dtype, copy=False)
+    if x.dtype.itemsize == 1:
+        return sort_together([x], -1)[0]
+    return _sort_bits(x)
+
+
+def _sort_bits(x: HostArray) -> HostArray:
+    """Rows of floats by their bits: integers in the order of the numbers are sorted,
+    and zeros and NaNs put back in the order that they had.
+    """
+    bits = x.view(f"i{x.dtype.itemsize}")
+    top, sign = np.iinfo(bits.dtype).max, 8 * x.dtype.itemsize - 1
+    infinity = np.array(np.inf).astype(x.dtype).view(bits.dtype)
+    zero, nan = (bits & top) == 0, (bits & top) > infinity
+    keys = bits ^ ((bits >> sign) & top)
+    keys[zero], keys[nan] = 0, top
+    keys.sort()
+    found = keys ^ ((keys >> sign) & top)
+    found[keys == 0], found[keys == top] = bits[zero], bits[nan]
+    return found.view(x.dtype)
+
+
+def first_of(keys: HostArray, count: HostArray | int) -> HostArray:
+    """The indices of the ``count`` least integers of 32 bits of each row, ascending; of
+    equal ones the first come first.
+    """
+    rows, count = keys.reshape(-1, keys.shape[-1]), int(count)
+    last = np.partition(rows, count - 1)[:, count - 1 : count]
+    found = np.flatnonzero(rows <= last)
+    if found.size == len(rows) * count:
+        columns = (found % rows.shape[1]).reshape(-1, count)
+        rows = rows.reshape(-1)[found].reshape(-1, count)
+    else:  # some rows have several that are equal to the last one
+        columns = np.arange(rows.shape[1])
+    both = _packed(rows, columns)
+    whole = both.view(np.int64)[..., 0]
+    if whole.shape[1] > count:
+        whole = np.partition(whole, count - 1)[:, :count]
+    ordered = np.sort(whole)[..., None].view(np.int32)[..., _LOW]
+    return np.ascontiguousarray(ordered).reshape(*keys.shape[:-1], count)
+
+
+def _first_in_program(keys: HostArray, count: HostArray) -> tuple[HostArray]:
+    return (first_of(keys, count),)
+
+
+host_calls.add_standard("first of", _first_in_program)
+
+
+def _packed(keys: HostArray, columns: HostArray) -> HostArray:
+    """Pairs of integers that as one of 64 bits are in the order of the keys, then of
+    the columns.
+    """
+    both = np.empty((*keys.shape, 2), np.int32)
+    both[..., _HIGH], both[..., _LOW] = keys, columns
+    return both
 
 
 def sort_together(xs: Sequence[HostArray], axis: int) -> Sequence[HostArray]:
@@ -43,9 +144,7 @@ def sort_together(xs: Sequence[HostArray], axis: int) -> Sequence[HostArray]:
     elements are equal they keep their order.
     """
     rows = [_rows(x, axis) for x in xs]
-    both = np.empty((*rows[0].shape, 2), np.int32)
-    both[..., _HIGH] = _order_key(_as_sorted(rows[0]))
-    both[..., _LOW] = np.arange(rows[0].shape[-1], dtype=np.int32)
+    both = _packed(key_on_host(rows[0]), np.arange(rows[0].shape[-1], dtype=np.int32))
     both.view(np.int64)[..., 0].sort()
     order = both[..., _LOW].astype(np.intp)
     return [np.moveaxis(np.take_along_axis(x, order, -1), -1, axis) for x in rows]
@@ -70,10 +169,11 @@ def _has_equals_that_differ(x: HostArray) -> bool:
     return bool((bits == np.iinfo(bits.dtype).min).any() or np.isnan(x).any())
 
 
-def _order_key(x: HostArray) -> HostArray:
+def key_on_host(x: HostArray) -> HostArray:
     """Integers of 32 bits in the order of numbers of up to 32 bits, for which zeros are
     equal, and NaNs, which come last.
     """
+    x = _as_sorted(x)
     if x.dtype == np.uint32:
         return (x ^ np.uint32(2**31)).view(np.int32)
     if x.dtype.kind != "f":

@@ -5,15 +5,17 @@ values of C99: on a cut, the sign of a zero part says on which side of it.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
+from covector.core.convert import scalar
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.accuracy import ByVectors, HasAccuracy
 from covector.operations.arithmetic import div, mul, neg
+from covector.operations.comparison import lt
 from covector.operations.complex import complex_, imag, real
 from covector.operations.complex_functions import (
     ComplexFunction,
@@ -25,11 +27,13 @@ from covector.operations.complex_functions import (
     mend_expm1,
     quotient_of_hyperbolic,
     turned,
+    with_sign,
 )
 from covector.operations.families import widened
+from covector.operations.logarithms import log1p
 from covector.operations.magnitude import abs_
-from covector.operations.partials import WithPartials
 from covector.operations.roots import rsqrt
+from covector.operations.selection import where
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -83,8 +87,15 @@ class Expm1(_WithAccuracy):
 
     hlo = "stablehlo.exponential_minus_one"
     on_host = staticmethod(np.expm1)
-    mend = staticmethod(mend_expm1)
     not_on_host = ComplexFunction.not_on_host.union(dtypes.COMPLEX)  # as NumPy's is not
+
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        # eˣ cos y − 1 = (eˣ − 1) cos y − 2 sin² ½y
+        x, y = real(z), abs_(imag(z))
+        half = sin(y / 2)
+        u, v = mend_expm1(x, y, expm1(x) * cos(y) - 2 * half * half, exp(x) * sin(y))
+        return complex_(u, with_sign(v, imag(z)))
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = out + 1
@@ -216,24 +227,6 @@ class Atan(ByVectors, ComplexFunction):
 sin, cos, tan, asin, acos, atan = Sin(), Cos(), Tan(), Asin(), Acos(), Atan()
 
 
-class Atan2(ByVectors, WithPartials):
-    """The angle of the point (x, y) — y comes first — between −π and π.
-
-    d atan2(y, x) = (x dy − y dx) / (x² + y²): NaN at the origin.
-    """
-
-    on_cpu = "arctangent_of_point"
-    hlo = "stablehlo.atan2"
-    on_host = staticmethod(np.arctan2)  # which is for real numbers only
-    not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
-    accepts = staticmethod(dtypes.is_inexact)
-    accepted = "floating-point or complex numbers"
-
-    def partials(self, out: Value, y: Value, x: Value) -> Any:
-        square = y * y + x * x
-        return [lambda: div(x, square), lambda: neg(div(y, square))]
-
-
 # -- hyperbolic functions --------------------------------------------------------------
 
 
@@ -241,6 +234,16 @@ class Sinh(ComplexFunction):
     """(eˣ − e⁻ˣ) / 2."""
 
     hlo = "chlo.sinh"
+
+    @staticmethod
+    def of_real(x: Value) -> Value:
+        # Of |x| ≥ 1 by e^½ˡˣˡ, which is finite where the result is.
+        size, half = abs_(x), exp(abs_(x) / 2)
+        change = expm1(size)
+        near = (change + change / (change + 1)) / 2
+        far = half / 2 * half - 0.5 / (half * half)
+        return with_sign(where(lt(size, scalar(1, x.type.dtype)), near, far), x)
+
     on_host = staticmethod(np.sinh)
 
     @staticmethod
@@ -257,6 +260,12 @@ class Cosh(ComplexFunction):
     """(eˣ + e⁻ˣ) / 2."""
 
     hlo = "chlo.cosh"
+
+    @staticmethod
+    def of_real(x: Value) -> Value:
+        half = exp(abs_(x) / 2)
+        return half / 2 * half + 0.5 / (half * half)
+
     on_host = staticmethod(np.cosh)
 
     @staticmethod
@@ -320,11 +329,15 @@ class Atanh(ComplexFunction):
     odd, mend = True, staticmethod(mend_atanh)
     on_host = staticmethod(np.arctanh)
 
+    @staticmethod
+    def of_real(x: Value) -> Value:
+        size = abs_(x)
+        return with_sign(log1p(2 * size / (1 - size)) / 2, x)
+
     def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = (1 - x) * (1 + x)
         return [lambda dx: div(dx, divisor)]
 
 
-atan2 = Atan2()
 sinh, cosh, tanh = Sinh(), Cosh(), Tanh()
 asinh, acosh, atanh = Asinh(), Acosh(), Atanh()

@@ -116,7 +116,7 @@ class Si(Composite):
         f, g = _sine_parts(outer)
         far = 0.5 * math.pi - f * cos(outer) - g * sin(outer)
         far = where(eq(outer, number(math.inf, x)), number(0.5 * math.pi, x), far)
-        return where(near, sign(x) * value, sign(x) * far)
+        return _odd(x, where(near, value, far))
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         def slope() -> Any:
@@ -151,6 +151,11 @@ def _split(x: Value, bound: float) -> tuple[Any, Any, Any]:
     return near, where(near, size, edge), where(near, edge, size)
 
 
+def _odd(x: Value, value: Value) -> Any:
+    """An odd function of x, of which ``value`` is that of |x|."""
+    return where(eq(x, number(0, x)), x, sign(x) * value)
+
+
 def _sine_parts(x: Value) -> tuple[Any, Any]:
     """The functions f and g of the sine and cosine integrals for x ≥ 4."""
     t = 1 - 92 / (min_(x, number(1e9, x)) ** 2 + 30)
@@ -165,7 +170,7 @@ class FresnelS(Composite):
         cube, t = inner * inner * inner, _fourth_power(inner)
         value = cube * chebyshev(_S_NEAR, t)
         f, g, sine, cosine = _fresnel_parts(outer)
-        return sign(x) * where(near, value, 0.5 - f * cosine - g * sine)
+        return _odd(x, where(near, value, 0.5 - f * cosine - g * sine))
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: sin_pi(_half_square(x))]
@@ -178,7 +183,7 @@ class FresnelC(Composite):
         near, inner, outer = _split(x, 2.5)
         value = inner * chebyshev(_C_NEAR, _fourth_power(inner))
         f, g, sine, cosine = _fresnel_parts(outer)
-        return sign(x) * where(near, value, 0.5 + f * sine - g * cosine)
+        return _odd(x, where(near, value, 0.5 + f * sine - g * cosine))
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: sin_pi(_half_square(x) + 0.5)]

@@ -20,6 +20,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, DType, HostArray, LinearMaps, Value
 from covector.core.convert import scalar
+from covector.core.host_budget import CALL, LARGE_PACE
 from covector.core.host_values import in_numpy_dtype
 from covector.core.primitive import Operand, Primitive, Work, operation
 from covector.core.types import ArrayType, Shape
@@ -30,7 +31,7 @@ from covector.errors import (
 )
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add
-from covector.operations.broadcasting import BroadcastInDim, zeros
+from covector.operations.broadcasting import BroadcastInDim, with_axes_in_order, zeros
 from covector.operations.casting import convert
 from covector.operations.reductions import is_short_float
 from covector.operations.slicing import Pad, insert
@@ -43,6 +44,15 @@ if TYPE_CHECKING:
 
 Values = Sequence[Any]
 Margins = tuple[tuple[int, int, int], ...]
+
+
+_BY_AXIS = (
+    "window_dimensions",
+    "window_strides",
+    "padding",
+    "base_dilation",
+    "window_dilation",
+)
 
 
 @operation
@@ -60,6 +70,9 @@ class Windowed(Primitive):
     padding: tuple[tuple[int, int], ...]
     base_dilation: Shape
     window_dilation: Shape
+
+    def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
+        return with_axes_in_order(self, orders, _BY_AXIS)
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -158,9 +171,18 @@ class WindowReduction(Windowed):
     def prefers_host(
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> bool:
-        (out,) = outs
-        met = out.size * int(np.prod(self.window_dimensions))
-        return types[0].dtype not in dtypes.SUB_BYTE and met <= self.host_limit
+        known = types[0].dtype not in dtypes.SUB_BYTE
+        return known and self._met(outs) <= self.host_limit
+
+    def host_time(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> float | None:
+        known = types[0].dtype not in dtypes.SUB_BYTE
+        return CALL + self._met(outs) / LARGE_PACE if known else None
+
+    def _met(self, outs: Sequence[ArrayType]) -> int:
+        """The elements of all windows."""
+        return outs[0].size * int(np.prod(self.window_dimensions))
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self.over_batch(dims[0])(args[0]),), dims

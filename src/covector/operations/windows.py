@@ -67,6 +67,14 @@ class GatherDimensionNumbers(NamedTuple):
         """These numbers in StableHLO."""
         return _attribute("gather", self._fields, self, index_vector_dim)
 
+    def past_axis(self, dim: int) -> "GatherDimensionNumbers":
+        """These numbers as the axes of the operand count with a new one at ``dim``."""
+        return self._replace(
+            collapsed_slice_dims=shifted(self.collapsed_slice_dims, dim),
+            start_index_map=shifted(self.start_index_map, dim),
+            operand_batching_dims=shifted(self.operand_batching_dims, dim),
+        )
+
 
 class ScatterDimensionNumbers(NamedTuple):
     """The dimension numbers of a scatter: those of the gather that reads its windows.
@@ -159,7 +167,7 @@ def interleave_axes(
 
 
 def shifted(axes: Axes, position: int) -> Axes:
-    """The axes as they count when there is a new one at ``index``."""
+    """The axes as they count when there is a new one at ``position``."""
     return tuple([a + (a >= position) for a in axes])
 
 

@@ -26,6 +26,7 @@ from covector.random.bits import *
 from covector.random.choosing import *
 from covector.random.counts import *
 from covector.random.gamma_family import *
+from covector.random.gamma_numbers import *
 from covector.random.generators import *
 from covector.random.inversion import *
 from covector.random.keys import *

@@ -72,7 +72,7 @@ def _no_key(who: str, given: Any, kind: KeyType) -> DTypeError:
         "...). covector.random.split(key) makes new ones, for one draw each."
     )
     if isinstance(given, int) and not isinstance(given, bool):
-        way_out = f"A seed is no key: use {who}(covector.random.key({given}), ...)."
+        way_out = f"A seed is not a key: use {who}(covector.random.key({given}), ...)."
     elif got.endswith("u32[4]"):
         way_out = (
             "Raw keys are taken for keys of the option default_prng_impl; "
@@ -159,8 +159,7 @@ def _dtype(
     dtype = asked_dtype(dtype)
     if not accepts(dtype):
         raise DTypeKindError(
-            f"{who} draws {kind} numbers, and {dtypes.short_name(dtype)} is no {kind} "
-            "dtype."
+            f"{who} draws {kind} numbers, but got the dtype {dtypes.short_name(dtype)}."
         )
     return dtype
 
@@ -203,7 +202,7 @@ def drawn(
     out_sharding: ShardingLike | None = None,
     **static: Any,
 ) -> R:
-    """What the sampler ``draw_<distribution>`` draws: floating-point numbers.
+    """Floating-point numbers that the sampler ``draw_<distribution>`` draws.
 
     A sampler without parameters is told the dtype; others see it by these.
     """
@@ -235,6 +234,14 @@ def sampler(draw: Callable[P, R]) -> Callable[P, R]:
         return compiled[names](*operands, shape=shape, **static)
 
     return cast(Callable[P, R], run)
+
+
+def check_method(who: str, method: str) -> None:
+    """Raise where there is no such ``method`` of drawing gamma numbers."""
+    if method not in ("published", "fast"):
+        raise ArgumentError(
+            f"{who}: method must be 'published' or 'fast', but is {method!r}."
+        )
 
 
 def subkeys(keys: Value, count: int) -> Sequence[Array]:

@@ -103,6 +103,7 @@ def uniform(
       shape: the shape of the result.
       dtype: a floating-point dtype, by default the default one.
       minval, maxval: bounds that broadcast to ``shape``.
+      out_sharding: where the result is to be.
 
     Returns:
       ``shape``, of multiples of 2⁻²³ (of f32; 2⁻⁷ of bf16, 2⁻¹⁰ of f16, 2⁻⁵² of f64)
@@ -174,6 +175,10 @@ def bernoulli(
         ``p``.
       mode: ``"low"`` tells probabilities apart that differ by 2⁻²³ (of f32),
         ``"high"``, which needs twice the bits, by 2⁻⁴⁶.
+      out_sharding: where the result is to be.
+
+    Returns:
+      bools of that shape.
 
     Raises:
       DTypeKindError: ``p`` is not a floating-point number.
@@ -277,6 +282,10 @@ def randint(
         larger, the result is ``minval``. Bounds beyond a short dtype mean all that it
         holds.
       dtype: an integer dtype, by default the default one.
+      out_sharding: where the result is to be.
+
+    Returns:
+      An array of that shape and of ``dtype``.
 
     Raises:
       IntegerOverflow: a bound fits neither the dtype nor the default one: there are no

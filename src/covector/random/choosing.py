@@ -26,9 +26,10 @@ from covector.errors import (
     how_many,
 )
 from covector.numpy.axes import canonical_axis, with_out_sharding
+from covector.operations.bitwise import not_
 from covector.operations.casting import convert
 from covector.operations.creation import Iota
-from covector.operations.sorting import Sort
+from covector.operations.sorting import Sort, TopK
 from covector.random import generators
 from covector.random.arguments import (
     broadcast_shape,
@@ -65,9 +66,13 @@ def permutation(
       x: an array of one axis or more; or an integer n, for 0 … n − 1.
       axis: the axis to reorder. Its slices (rows, for axis 0) stay whole.
       independent: whether each of the vectors along ``axis`` gets an order of its own.
+      out_sharding: where the result is to be.
+
+    Returns:
+      An array of the shape and dtype of ``x``; ``[n]`` for an integer.
 
     Raises:
-      ArgumentError: ``x`` is a scalar that is no integer.
+      ArgumentError: ``x`` is a scalar that is not an integer.
       AxisError: there is no such axis.
 
     >>> from covector import random
@@ -95,13 +100,22 @@ def permutation(
     return with_out_sharding(cnp.take(x, order, axis), out_sharding)
 
 
-def draw_order(key: Value, *, shape: Shape, axis: int) -> Array:
-    """Along ``axis``, the indices 0 … n − 1 in a random order."""
+def draw_order(
+    key: Value, *, shape: Shape, axis: int, first: int | None = None
+) -> Array:
+    """Along ``axis``, the indices 0 … n − 1 in a random order; the ``first`` so many of
+    one axis.
+    """
     order: Any = Iota(dtypes.int32, shape, axis)()
     # With n³ below 2³², the chance that any two of n keys are equal is below 1/n.
-    for _ in range(ceil(3 * log(max(2, prod(shape))) / log(2**32 - 1))):
+    rounds = ceil(3 * log(max(2, prod(shape))) / log(2**32 - 1))
+    for left in reversed(range(rounds)):
         key, now = subkeys(key, 2)
-        _, order = Sort(axis)(_words(now, shape=shape), order)
+        words = _words(now, shape=shape)
+        if first is None or left:
+            _, order = Sort(axis)(words, order)
+        else:  # the least are the largest of the complements
+            order = cnp.take(order, TopK(first, axis)(not_(words))[1])
     return convert(order, dtypes.default_int(options.current().enable_x64))
 
 
@@ -179,8 +193,7 @@ def choice(
 def _equally_likely(key: Value, count: int, shape: Shape, replace: bool) -> Any:
     """Indices below ``count``."""
     if not replace:
-        order = draw_order(key, shape=(count,), axis=0)
-        return order[: prod(shape)].reshape(shape)
+        return draw_order(key, shape=(count,), axis=0, first=prod(shape)).reshape(shape)
     kind = dtypes.default_int(options.current().enable_x64)
     low, high = scalar(0, kind), scalar(count, kind)
     return draw_integers(key, low, high, scalar(False, dtypes.bool_), shape=shape)
@@ -243,6 +256,7 @@ def categorical(
         by default that. What stands before are draws from the same probabilities.
       replace: whether those draws may repeat a category.
       mode: the precision of the Gumbel numbers, as for ``gumbel``.
+      out_sharding: where the result is to be.
 
     Returns:
       The indices of the categories, integers, so without a derivative.

@@ -26,6 +26,7 @@ from covector.errors import (
     TypeMismatch,
     how_many,
 )
+from covector.fingerprints.fingerprint import fingerprint_of
 from covector.operations import random as operations
 from covector.operations import random_streams
 from covector.operations.bitwise import xor
@@ -34,7 +35,6 @@ from covector.operations.counter_streams import PhiloxBlocks, integers_of
 from covector.operations.joining import Concatenate
 from covector.operations.random import THREEFRY, RandomWrap, random_unwrap
 from covector.operations.transposing import Reshape
-from covector.programs.jit.fingerprint import fingerprint_of
 from covector.transforms.vmap import vmap
 
 __all__ = ["define_generator"]
@@ -42,7 +42,7 @@ __all__ = ["define_generator"]
 
 @dataclass(frozen=True)
 class Generator:
-    """What keys of one type are made of, and into."""
+    """The sources of keys of one type, and their form."""
 
     #: ``seed(integer)``: a key
     seed: Callable[[Value], Value]

@@ -72,6 +72,9 @@ def key(
         ``define_generator``; by default that of the option ``default_prng_impl``.
       dtype: the same, as the element type of keys.
 
+    Returns:
+      A scalar array whose dtype is that of keys.
+
     Raises:
       DTypeError: the seed is not an integer.
       TypeMismatch: it is not a scalar.
@@ -99,6 +102,13 @@ def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
 
     Args:
       seed, impl: as for ``key``.
+
+    Returns:
+      A raw key.
+
+    Raises:
+      DTypeError: the seed is not an integer.
+      TypeMismatch: it is not a scalar.
 
     >>> PRNGKey(7).tolist()
     [0, 7]
@@ -194,8 +204,11 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
       key: one key, typed or raw.
       data: a scalar integer from 0 to 2³² − 1; an array's element counts modulo 2³².
 
+    Returns:
+      A key of the kind of ``key``, typed or raw.
+
     Raises:
-      TypeMismatch: ``key`` is several keys, or ``data`` is no scalar.
+      TypeMismatch: ``key`` is several keys, or ``data`` is not a scalar.
       DTypeError: ``data`` is not an integer.
       IntegerOverflow: ``data`` does not fit 32 bits.
 

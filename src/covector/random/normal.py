@@ -66,6 +66,10 @@ def normal(
       shape: the shape of the result.
       dtype: a floating-point or complex dtype, by default the default floating-point
         one. The two parts of complex numbers have variance ½ each.
+      out_sharding: where the result is to be.
+
+    Returns:
+      An array of that shape.
 
     Raises:
       DTypeKindError: ``dtype`` is of another kind.

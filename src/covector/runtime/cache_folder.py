@@ -135,7 +135,7 @@ class CacheFolder:
             self._drop_oldest()
 
     def sizes(self) -> tuple[int, int]:
-        """How many executables there are, and how many bytes they take together."""
+        """The number of executables, and of the bytes that they take together."""
         found = list(self._files())
         return len(found), sum([size for _, size, _ in found])
 

@@ -27,31 +27,7 @@ from covector.runtime import endings, memory, multi_process, plugins
 from covector.runtime.multi_process import ProgramDigest
 
 if TYPE_CHECKING:  # jaxlib has no types, and editors show these
-
-    class Memory:
-        """A memory of a device, such as that of the host which a GPU can read."""
-
-        kind: str
-        platform: str
-        process_index: int
-
-        def addressable_by_devices(self) -> list["Device"]: ...
-
-    class Device:
-        """A device that runs programs: a CPU, or one GPU."""
-
-        id: int
-        platform: str
-        device_kind: str
-        process_index: int
-        local_hardware_id: int
-        client: Any
-
-        def default_memory(self) -> Memory: ...
-        def addressable_memories(self) -> list[Memory]: ...
-        def memory(self, kind: str) -> Memory: ...
-        def memory_stats(self) -> dict[str, int] | None: ...
-
+    from covector.runtime.device_types import Device
 else:
     Device = xc.Device
 
@@ -222,6 +198,9 @@ def devices(backend: str | None = None) -> list[Device]:
     Args:
       backend: ``"cpu"`` or ``"gpu"``; by default the platform where programs run.
 
+    Returns:
+      A list of devices.
+
     Raises:
       DeviceError: there is no such platform.
 
@@ -241,6 +220,9 @@ def local_devices(
     Args:
       process_index: the process; by default this one.
       backend: ``"cpu"`` or ``"gpu"``; by default the platform where programs run.
+
+    Returns:
+      A list of devices.
 
     Raises:
       DeviceError: there is no such platform, or no such process.
@@ -264,8 +246,19 @@ def local_devices(
 def device_count(backend: str | None = None) -> int:
     """The number of devices of a platform, in all processes together.
 
+    Args:
+      backend: ``"cpu"`` or ``"gpu"``; by default the platform where programs run.
+
+    Returns:
+      A Python integer.
+
+    Raises:
+      DeviceError: there is no such platform.
+
     >>> device_count() >= local_device_count()
     True
+
+    See also: ``local_device_count``, ``devices``.
     """
     return client(backend).device_count()
 
@@ -273,8 +266,19 @@ def device_count(backend: str | None = None) -> int:
 def local_device_count(backend: str | None = None) -> int:
     """The number of devices of a platform that belong to this process.
 
+    Args:
+      backend: ``"cpu"`` or ``"gpu"``; by default the platform where programs run.
+
+    Returns:
+      A Python integer.
+
+    Raises:
+      DeviceError: there is no such platform.
+
     >>> local_device_count() == len(local_devices())
     True
+
+    See also: ``device_count``, ``local_devices``.
     """
     return client(backend).local_device_count()
 
@@ -282,8 +286,19 @@ def local_device_count(backend: str | None = None) -> int:
 def process_index(backend: str | None = None) -> int:
     """The index of this process among those that share the devices: 0 of a single one.
 
+    Args:
+      backend: ``"cpu"`` or ``"gpu"``; by default the platform where programs run.
+
+    Returns:
+      A Python integer.
+
+    Raises:
+      DeviceError: there is no such platform.
+
     >>> process_index() < process_count()
     True
+
+    See also: ``process_count``, ``local_devices``.
     """
     return client(backend).process_index()
 
@@ -296,8 +311,19 @@ def process_indices(backend: str | None = None) -> list[int]:
 def process_count(backend: str | None = None) -> int:
     """The number of processes that share the devices: 1 if there is only this one.
 
+    Args:
+      backend: ``"cpu"`` or ``"gpu"``; by default the platform where programs run.
+
+    Returns:
+      A Python integer.
+
+    Raises:
+      DeviceError: there is no such platform.
+
     >>> process_count() >= 1
     True
+
+    See also: ``process_index``, ``covector.distributed``.
     """
     return len(process_indices(backend))
 

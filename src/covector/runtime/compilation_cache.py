@@ -97,13 +97,21 @@ def clear() -> None:
 
 
 class CacheEntry:
-    """The entry of one program in the cache, filled or not."""
+    """The entry of one program in the cache, filled or not.
+
+    ``functions`` are those of Python that it calls; their names are in the program.
+    """
 
     def __init__(
-        self, program: bytes, options: xc.CompileOptions, devices: Sequence[xc.Device]
+        self,
+        program: bytes,
+        options: xc.CompileOptions,
+        devices: Sequence[xc.Device],
+        functions: Sequence[Callable[..., tuple]] = (),
     ) -> None:
         self.options = options
         self.devices = tuple(devices)
+        self.functions = list(functions)
         self.digest = _digest(
             program,
             options.SerializeAsString(),
@@ -140,7 +148,7 @@ class CacheEntry:
             return None
         try:
             found = self.devices[0].client.deserialize_executable(
-                serialized, xc.DeviceList(self.devices), self.options
+                serialized, xc.DeviceList(self.devices), self.options, self.functions
             )
         except xc.XlaRuntimeError:
             return None

@@ -235,6 +235,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     outputs: Outputs,
     options: Options | None = None,
     donated: Sequence[int] = (),
+    functions: Sequence[Callable[..., tuple]] = (),
     anew: bool = False,
 ) -> Executable:
     """Compile a StableHLO module, or find what was compiled from an equal one before.
@@ -246,6 +247,8 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
       options: fields of XLA's DebugOptions by name, before our own defaults.
       donated: positions of arguments whose memory the program may use for results of
         the same size; a call deletes the buffers that it did use.
+      functions: the standard functions of ``host_calls`` that its custom calls refer to
+        by their position.
       anew: without the cache, in which equal modules are one, whatever their source
         locations.
 
@@ -257,10 +260,11 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     devices = _devices(where)
     compile_options = _compile_options(devices, options)
     with modules.opened(module, donated) as mine:
-        entry = CacheEntry(modules.content(mine), compile_options, devices)
+        content = modules.content(mine)
+        entry = CacheEntry(content, compile_options, devices, functions)
         loaded, seconds = None if anew else entry.find(), None
         if loaded is None:
-            loaded, seconds = _compile(mine, devices, compile_options)
+            loaded, seconds = _compile(mine, devices, compile_options, functions)
             if not anew:
                 entry.keep(loaded, seconds)
     launch = _launch(loaded, devices, module, compile_options)
@@ -301,10 +305,16 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     return made
 
 
-def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Executable:
+def load_executable(
+    serialized: bytes,
+    where: Where,
+    outputs: Outputs,
+    functions: Sequence[Callable[..., tuple]] = (),
+) -> Executable:
     """The executable that ``serialize`` turned into these bytes.
 
     They hold machine code for the kind of device that it was compiled for.
+    ``functions`` are those of Python that it was compiled with.
     """
     endings.check_compiler()
     devices = _devices(where)
@@ -312,7 +322,7 @@ def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Execut
         lapack.prepare()
     try:
         loaded = devices[0].client.deserialize_executable(
-            serialized, xc.DeviceList(devices), None
+            serialized, xc.DeviceList(devices), None, list(functions)
         )
     except JaxlibError as error:
         raise DeviceError(f"these bytes are not an executable: {error}") from None

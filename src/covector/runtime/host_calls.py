@@ -6,6 +6,10 @@ when a result is read, raises the exception.
 
 A program that runs on another thread or device may still be running when its call
 returns. Its *token* says when it is done, with all that it does besides results.
+
+A few functions are the library's: the *standard* ones, which compute and do nothing
+else. Programs refer to them by name, so what is compiled of a program that calls no
+others is found again by its content, in memory and on disk.
 """
 
 import itertools
@@ -31,6 +35,9 @@ _pending: deque[Any] = deque()
 #: what those said that failed while they were waited for
 _unseen: deque[str] = deque(maxlen=_MOST_PENDING)
 _lock = threading.RLock()  # of a signal handler, too
+
+#: the standard functions, guarded, by name; another meaning needs another name
+standard: dict[str, Callable[..., tuple]] = {}
 
 
 class _Mark(Exception):
@@ -62,6 +69,18 @@ def guarded(function: Callable[..., tuple]) -> Callable[..., tuple]:
     return call
 
 
+def add_standard(name: str, function: Callable[..., tuple]) -> None:
+    """Make a function standard: of NumPy arrays, without effects, the same for ever."""
+    standard[name] = guarded(function)
+
+
+def standard_names(functions: Sequence[Callable[..., tuple]]) -> list[str] | None:
+    """The names of functions that are all standard; None where one is not."""
+    names = {function: name for name, function in standard.items()}
+    known = all([function in names for function in functions])
+    return [names[function] for function in functions] if known else None
+
+
 def raised(words: str, last: bool = False) -> BaseException | None:
     """The exception of a host call that an error of the runtime tells of.
 
@@ -69,7 +88,9 @@ def raised(words: str, last: bool = False) -> BaseException | None:
     """
     found = _MARK.search(words)
     if not found:
-        return None
+        # Ctrl-C while C++ ran is noticed by the first line of Python.
+        interrupted = words.rstrip(": \n").endswith("\nKeyboardInterrupt")
+        return KeyboardInterrupt() if interrupted else None
     ask = _failures.pop if last else _failures.get
     return ask(int(found[1]), None)
 

@@ -51,7 +51,7 @@ def keeps_memory() -> bool:
 
 
 class Heap(NamedTuple):
-    """What glibc's allocator holds, in bytes: ``mallinfo2(3)``."""
+    """The bytes that glibc's allocator holds: ``mallinfo2(3)``."""
 
     #: taken from the system, and in use by somebody
     in_use: int
@@ -81,7 +81,7 @@ class _MallInfo(ctypes.Structure):
 
 
 def heap() -> Heap | None:
-    """What the allocator of this process holds; None where it does not tell."""
+    """The bytes that the allocator of the process holds; None if it does not tell."""
     if sys.platform != "linux":
         return None
     try:

@@ -52,7 +52,7 @@ def opened(source: Source, donated: Sequence[int] = ()) -> Iterator[ir.Module]:
       donated: positions of arguments of ``main`` whose memory is given up.
 
     Raises:
-      DeviceError: it is no module.
+      DeviceError: it is not a module.
     """
     try:
         context = _idle.pop()

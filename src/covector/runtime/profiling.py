@@ -45,5 +45,5 @@ ProfileOptions: TypeAlias = _profiler.ProfileOptions
 
 
 def heap_profile(platform: str | None) -> bytes:
-    """What fills the memory of a platform, as pprof reads it."""
+    """The contents of the memory of a platform, as pprof reads it."""
     return gzip.compress(client.client(platform).heap_profile())

@@ -30,7 +30,7 @@ def fields(message: memoryview) -> Iterator[tuple[int, Value]]:
         if wire_type == 2:
             length, position = _read_varint(message, position)
         if length is None or position + length > end:
-            raise ValueError("this is no protocol buffer, or it is cut off")
+            raise ValueError("this is not a protocol buffer, or it is cut off")
         yield key >> 3, message[position : position + length]
         position += length
 
@@ -43,4 +43,4 @@ def _read_varint(message: memoryview, position: int) -> tuple[int, int]:
         position, shift = position + 1, shift + 7
         if byte < 128:
             return number, position
-    raise ValueError("this is no protocol buffer, or it is cut off")
+    raise ValueError("this is not a protocol buffer, or it is cut off")

@@ -4,7 +4,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from covector.numpy.selection import where
 
 __all__ = ["RegularGridInterpolator"]
 __dir__ = namespaces.completions(globals())
+if not TYPE_CHECKING:
+    __getattr__ = namespaces.missing(__name__)
 
 
 class RegularGridInterpolator:

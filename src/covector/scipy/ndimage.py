@@ -4,6 +4,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from covector import namespaces
 from covector.core import dtypes
@@ -19,6 +20,8 @@ from covector.operations.casting import convert
 
 __all__ = ["map_coordinates"]
 __dir__ = namespaces.completions(globals())
+if not TYPE_CHECKING:
+    __getattr__ = namespaces.missing(__name__)
 
 
 def map_coordinates(

@@ -26,16 +26,20 @@ def check_differentiable(
     holomorphic: bool,
     who: str,
     path: Callable[[int], str],
+    allow_int: bool = True,
 ) -> None:
-    """Raise where an argument has no derivative; ``path`` tells which leaf it is."""
+    """Raise where an argument has no derivative; ``path`` tells which leaf it is.
+
+    ``allow_int`` says whether the function that was called has such an option.
+    """
     for i, x in enumerate(leaves):
         good = dtypes.is_complex(x.type.dtype) if holomorphic else x.type.inexact
         if not good:
-            raise _not_differentiable(x.type, holomorphic, who, path(i))
+            raise _not_differentiable(x.type, holomorphic, who, path(i), allow_int)
 
 
 def _not_differentiable(
-    type: ArrayType, holomorphic: bool, who: str, where: str
+    type: ArrayType, holomorphic: bool, who: str, where: str, allow_int: bool
 ) -> NotDifferentiable:
     if holomorphic:
         return NotDifferentiable(
@@ -44,8 +48,12 @@ def _not_differentiable(
         )
     return NotDifferentiable(
         f"{who} needs floating-point arguments, but {where} is {type}. Convert it with "
-        ".astype(float), differentiate with respect to others (argnums), or pass "
-        "allow_int=True for a gradient of dtype float0."
+        + (
+            ".astype(float), differentiate with respect to others (argnums), or pass "
+            "allow_int=True for a gradient of dtype float0."
+            if allow_int
+            else ".astype(float), or differentiate with respect to others (argnums)."
+        )
     )
 
 

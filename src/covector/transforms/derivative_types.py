@@ -42,7 +42,7 @@ class GradientOptions(TypedDict, total=False):
 
 
 class Gradient(Generic[P]):
-    """What ``grad(f)`` gives, for f with the parameters P."""
+    """The result of ``grad(f)``, for f with the parameters P."""
 
     __name__: str
 
@@ -74,7 +74,7 @@ class Gradient(Generic[P]):
 
 
 class GradientAndAux(Generic[P, Aux]):
-    """What ``grad(f, has_aux=True)`` gives."""
+    """The result of ``grad(f, has_aux=True)``."""
 
     __name__: str
 
@@ -106,7 +106,7 @@ class GradientAndAux(Generic[P, Aux]):
 
 
 class ValueAndGradient(Generic[P, R]):
-    """What ``value_and_grad(f)`` gives, with or without auxiliary values in R."""
+    """The result of ``value_and_grad(f)``, with or without auxiliary values in R."""
 
     __name__: str
 
@@ -138,7 +138,7 @@ class ValueAndGradient(Generic[P, R]):
 
 
 class Jacobian(Generic[P, R]):
-    """What ``jacobian(f)`` and the like give: of an array by an array, an array."""
+    """The result of ``jacobian(f)`` and the like: of an array by an array, an array."""
 
     __name__: str
 

@@ -25,7 +25,7 @@ from covector.errors import (
     how_many,
 )
 from covector.transforms.checks import Argnums, check_differentiable
-from covector.transforms.derivatives import as_argnums, choose_arguments
+from covector.transforms.gradients import as_argnums, choose_arguments
 from covector.transforms.jacobian_blocks import LinearizedFunction, jacobian_blocks
 from covector.transforms.linearize import linearize_flat
 
@@ -147,7 +147,7 @@ def jacfwd(  # pyright: ignore[reportInconsistentOverload]
 
     See also: ``jacobian``, which takes the cheaper mode; ``jacrev``, ``jvp``.
     """
-    return _jacobian(fun, argnums, has_aux, holomorphic, False, "jacfwd", _all_forward)
+    return _jacobian(fun, argnums, has_aux, holomorphic, None, "jacfwd", _all_forward)
 
 
 @overload
@@ -233,10 +233,10 @@ def hessian(  # pyright: ignore[reportInconsistentOverload]
     See also: ``jvp``, ``grad``, ``jacobian``.
     """
     gradient = _jacobian(
-        fun, argnums, has_aux, holomorphic, False, "hessian", _all_reverse
+        fun, argnums, has_aux, holomorphic, None, "hessian", _all_reverse
     )
     return _jacobian(
-        gradient, argnums, has_aux, holomorphic, False, "hessian", _all_forward
+        gradient, argnums, has_aux, holomorphic, None, "hessian", _all_forward
     )
 
 
@@ -245,7 +245,7 @@ def _jacobian(
     argnums: Argnums,
     has_aux: bool,
     holomorphic: bool,
-    allow_int: bool,
+    allow_int: bool | None,
     name: str,
     choose: Callable[["LinearizedFunction"], tuple[list[int], list[int]]],
 ) -> Callable[..., Any]:
@@ -272,7 +272,8 @@ class _Jacobian(NamedTuple):
     argnums: Argnums
     has_aux: bool
     holomorphic: bool
-    allow_int: bool
+    #: None where the function that the user called has no such option
+    allow_int: bool | None
     who: str
     choose: Callable[[LinearizedFunction], tuple[list[int], list[int]]]
 
@@ -284,7 +285,8 @@ class _Jacobian(NamedTuple):
         path = functools.partial(chosen_path, in_tree, argnums=argnums, fun=self.fun)
         leaves = arrays(leaves, who, path)
         if not self.allow_int:
-            check_differentiable(leaves, holomorphic, who, path)
+            has_option = self.allow_int is not None
+            check_differentiable(leaves, holomorphic, who, path, has_option)
         flat = FlatFunction(partial, in_tree, who, self.has_aux)
         active = [x.type.inexact for x in leaves]
         outs, linear = linearize_flat(flat, leaves, active, who)

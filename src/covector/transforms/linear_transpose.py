@@ -12,6 +12,7 @@ from covector.core.flat import FlatFunction, who_of
 from covector.core.jaxpr import Equation, Jaxpr, needed_equations, run, used_inputs
 from covector.core.masks import drop
 from covector.core.primitive import Linear
+from covector.core.source import at_line
 from covector.core.staging import Staged, stage
 from covector.core.trace import Tracer, current
 from covector.core.types import ArrayType, show_types
@@ -19,9 +20,8 @@ from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import base
 from covector.operations.casting import convert
 from covector.transforms.linear_functions import FunctionTypes, LinearFunction
-from covector.transforms.linearity import linear_outputs
 from covector.transforms.pullback import cotangents_of
-from covector.transforms.transpose import backward, instantiate
+from covector.transforms.transpose import backward, instantiate, linear_outputs
 
 
 def linear_transpose(
@@ -105,7 +105,7 @@ def _check_linear(staged: Staged, who: str) -> None:
     linear = [i >= count for i in range(len(jaxpr.inputs))]
     found = linear_outputs(jaxpr, tuple(linear))
     if isinstance(found, Equation):
-        where = f" at {found.line}" if found.line else ""
+        where = at_line(found.line)
         raise NotDifferentiable(
             f"{who} needs a linear function, but {found.op.name}{where} is not linear "
             "in the arguments. For the derivative at a point, use vjp."

@@ -100,7 +100,7 @@ class Pullback(LinearFunction):
 
         Raises:
           TypeMismatch: something else, or a reference of another type.
-          TreeMismatch: ``wanted`` is no prefix of the primals.
+          TreeMismatch: ``wanted`` is not a prefix of the primals.
           RefError: one reference stands for two arguments.
 
         >>> import covector as cv, covector.numpy as cnp
@@ -169,7 +169,7 @@ def _check_wanted(wanted: Any, type: Any, what: str) -> None:
 
 
 def _delivered(gradient: Any, wanted: Any) -> Any:
-    """What stands for a gradient in the result; it is added to a reference."""
+    """The entry for a gradient in the result; it is added to a reference."""
     if isinstance(wanted, Ref):
         wanted.addupdate(gradient)
         return GradRef()

@@ -3,6 +3,9 @@
 The program is linear in the inputs that are ``Linear`` and arbitrary in the others.
 Equations that do not depend on a Linear input are simply run, which is also how
 checkpointing recomputes. A cotangent that is ``None`` is zero.
+
+An operation says for itself in which operands it is linear (``Primitive.linear_in``);
+for programs ``is_linear`` does.
 """
 
 from collections.abc import Sequence
@@ -10,7 +13,7 @@ from typing import Any
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Linear
-from covector.core.source import Line, attributes_lines_of_equations, running
+from covector.core.source import Line, at_line, attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.trace import current
 from covector.core.varying import cotangent_of
@@ -45,7 +48,7 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
             try:
                 cts_in = equation.op.transpose(cts_out, *operands)
             except NonFiniteError as error:
-                line = f", made at {equation.line}" if equation.line else ""
+                line = at_line(equation.line, ", made")
                 error.add_note(f"in the backward pass of {equation.op.name}{line}")
                 raise
             for i, ct_in in enumerate(cts_in):
@@ -119,3 +122,28 @@ def transpose_jaxpr(
 def instantiate(cotangent: Any, type: Any) -> Any:
     """A cotangent as a value: zeros where it is absent."""
     return zeros(type) if cotangent is None else cotangent
+
+
+def linear_outputs(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> list[bool] | Equation:
+    """The mask of outputs that depend on the ``linear`` inputs; or the first equation
+    that is not linear in them (memoise on the program).
+
+    All results of an equation count, as they do for ``backward``.
+    """
+    linear_vars = {v for v, m in zip(jaxpr.inputs, linear, strict=True) if m}
+    for equation in jaxpr.equations:
+        args = [
+            Linear(a.type) if type(a) is Var and a in linear_vars else a
+            for a in equation.inputs
+        ]
+        if Linear not in map(type, args):
+            continue
+        if not equation.op.linear_in(args):
+            return equation
+        linear_vars.update(equation.outputs)
+    return [type(o) is Var and o in linear_vars for o in jaxpr.outputs]
+
+
+def is_linear(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> bool:
+    """Whether a program is linear in these inputs (memoise on the program)."""
+    return type(jaxpr.memo(linear_outputs, linear)) is list

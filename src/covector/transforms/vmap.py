@@ -63,6 +63,10 @@ def vmap(
         number of bytes, or such as ``"1.5GB"``. The batch is run in chunks, as large as
         that allows; so are values and gradients under ``grad``.
 
+    Returns:
+      A function with the arguments of ``fun``, each with a batch axis; in the results
+      the batch axis is where ``out_axes`` says.
+
     Raises:
       AxisError: an argument has no such axis, sizes differ, or nothing is mapped; or,
         with ``memory``, ``fun`` communicates over ``axis_name``.
@@ -79,15 +83,12 @@ def vmap(
     check_in_axes(who, in_axes)
     refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
     check_axis_name(who, axis_name)
-
-    in_chunks = None
-    if memory is not None:
-        if spmd_axis_name is not None:
-            raise ArgumentError(
-                f"{who} takes memory= or spmd_axis_name=, not both: a batch that is "
-                "divided over devices is not run in chunks."
-            )
-        in_chunks = _LateBinding.in_chunks(fun, memory, who)
+    if memory is not None and spmd_axis_name is not None:
+        raise ArgumentError(
+            f"{who} takes memory= or spmd_axis_name=, not both: a batch that is "
+            "divided over devices is not run in chunks."
+        )
+    in_chunks = None if memory is None else _LateBinding.in_chunks(fun, memory, who)
     axis = axis_name
     if spmd_axis_name is not None:
         axis = ShardedAxis(axis_name, axis_tuple(spmd_axis_name))

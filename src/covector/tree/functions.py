@@ -76,6 +76,9 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
       leaves: as many values as the structure has leaves, from left to right. They may
         be anything, arrays or not.
 
+    Returns:
+      A tree of that structure.
+
     Raises:
       TreeMismatch: there are more or fewer leaves than the structure has.
 
@@ -105,6 +108,12 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
         ``is_leaf=lambda x: x is None``.
       is_leaf: a function of subtrees; where it returns True, the subtree is a leaf.
 
+    Returns:
+      A list.
+
+    Raises:
+      TreeMismatch: the keys of a dict cannot be sorted.
+
     >>> leaves([1, (2, {"k": 3}), None])
     [1, 2, 3]
 
@@ -122,6 +131,12 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     Args:
       tree: any nesting of containers.
       is_leaf: a function of subtrees; where it returns True, the subtree is a leaf.
+
+    Returns:
+      A ``PyTreeDef``, which can be compared, hashed and printed.
+
+    Raises:
+      TreeMismatch: the keys of a dict cannot be sorted.
 
     >>> structure([1, (2, None)])
     PyTreeDef([*, (*, None)])
@@ -177,7 +192,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
 
 
 def check_function(who: str, f: Any) -> None:
-    """Raise where ``f`` is no function: mostly it comes after the tree."""
+    """Raise where ``f`` is not a function: mostly it comes after the tree."""
     if not callable(f):
         raise ArgumentError(
             f"{who} needs a function, and then what it is applied to, but the function "
@@ -223,6 +238,9 @@ def reduce(
       initializer: what there is before the first leaf. Without one, it is the first
         leaf.
       is_leaf: a function of subtrees; where it returns True, the subtree is a leaf.
+
+    Returns:
+      What the last call of ``function`` returned.
 
     Raises:
       TreeMismatch: there is no leaf and no initializer.

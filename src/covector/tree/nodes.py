@@ -31,12 +31,15 @@ def register_pytree_node(
     """Make a class a node, by functions that flatten and unflatten it.
 
     Args:
-      nodetype: the class; subclasses of it are no nodes.
+      nodetype: the class; subclasses of it are not nodes.
       flatten_func: instance → (children, static data). Static data is part of a
         compiled program: use small hashable values, not arrays.
       unflatten_func: (static data, children) → instance.
       flatten_with_keys_func: instance → ((key, child) pairs, static data). Without
         it, paths count the children.
+
+    Returns:
+      Nothing: the class is known from now on.
 
     Raises:
       TreeMismatch: the class is a node already, or is not a class.
@@ -114,6 +117,12 @@ def register_pytree_node_class(cls: Class) -> Class:
     method ``tree_unflatten(cls, static data, children)`` an instance. Children may be
     anything here, also tracers or None: do not convert or check them. Static data is
     part of a compiled program: use small hashable values, not arrays.
+
+    Args:
+      cls: the class; subclasses of it are not nodes.
+
+    Returns:
+      The class itself.
 
     Raises:
       TreeMismatch: a method is missing, or the class is a node already.

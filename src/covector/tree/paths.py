@@ -83,6 +83,9 @@ def map_with_path(
       is_leaf: where it returns True, a subtree counts as a leaf.
       is_leaf_takes_path: call ``is_leaf(path, subtree)``, not ``is_leaf(subtree)``.
 
+    Returns:
+      A tree of what ``f`` returned, in the structure of ``tree``.
+
     Raises:
       TreeMismatch: ``tree`` is not a prefix of one of the others.
 

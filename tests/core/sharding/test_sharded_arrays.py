@@ -22,7 +22,7 @@ from covector.errors import (
     TreeMismatch,
     TypeMismatch,
 )
-from covector.programs.placement.device_put import resharded
+from covector.placement.device_put import resharded
 from covector.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from tests.meshes import mesh, named, numbers, put
 

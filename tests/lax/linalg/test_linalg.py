@@ -180,3 +180,40 @@ def test_eigenvalues_of_a_schur_form_are_not_sorted():
         errors.ArgumentError, match="leave sort_eig_vals and select_callable"
     ):
         linalg.schur(cnp.eye(2), sort_eig_vals=True)
+
+
+def test_hessenberg_and_tridiagonal_forms_have_derivatives_of_second_order():
+    rng = np.random.default_rng(0)
+    x, v = [rng.normal(size=(4, 4)) + 1j * rng.normal(size=(4, 4)) for _ in range(2)]
+
+    def loss(t):
+        a = x + t * v
+        upper = [y[1:] for y in linalg.tridiagonal(a, lower=False)]
+        outs = [*linalg.hessenberg(a), *upper]
+        return sum(cnp.sin(y.real * 2 + y.imag + 1).sum() for y in outs)
+
+    both = cv.jit(lambda t: cv.jvp(cv.value_and_grad(loss), (t,), (1.0,)))
+    with cv.enable_x64(True):
+        ((f, df), _), ((f2, df2), _) = both(-1e-6), both(1e-6)
+        (_, reverse), (forward, second) = both(0.0)
+    slopes = (f2 - f) / 2e-6, (f2 - f) / 2e-6, (df2 - df) / 2e-6
+    np.testing.assert_allclose([reverse, forward, second], slopes, rtol=1e-7)
+
+
+def test_traces_of_tridiagonal_matrices_are_differentiated_where_one_falls_apart():
+    a = np.diag([1.0, 2.0, 3.0, 4.0])
+    a[2, 0] = 0.5
+
+    def cubes(a):
+        _, d, e, _ = linalg.tridiagonal(a)
+        return (d**3).sum() + 3 * (e**2 * (d[1:] + d[:-1])).sum()
+
+    with cv.enable_x64(True):
+        found = cv.grad(cubes)(a)
+    full = a + np.tril(a, -1).T
+    square = 3 * full @ full  # the elements below stand for those above, too
+    np.testing.assert_allclose(found, np.tril(square) + np.tril(square, -1), atol=1e-14)
+    for n in (0, 1):
+        small = cnp.full((n, n), 2.0)
+        _, (moved, *_) = cv.jvp(linalg.hessenberg, (small,), (small,))
+        assert (moved == small).all()

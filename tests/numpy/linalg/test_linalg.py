@@ -99,7 +99,7 @@ def test_what_numpy_refuses_is_a_linalg_error_where_values_are_known(call, words
         ),
         (lambda: linalg.tensorsolve(EYE, cnp.ones(3)), "whose first axes are those"),
         (lambda: linalg.norm(EYE, 3), "there are 'fro', 'nuc', 1, -1, 2, -2"),
-        (lambda: linalg.norm(EYE[0], "fro"), "which is no norm of vectors"),
+        (lambda: linalg.norm(EYE[0], "fro"), "which is not a norm of vectors"),
         (lambda: linalg.norm(cnp.ones((2, 2, 2)), 2), "of matrices, along two"),
         (lambda: linalg.outer(EYE, EYE), "covector.numpy.outer flattens"),
         (lambda: linalg.cross(EYE, EYE), "vectors of three components"),

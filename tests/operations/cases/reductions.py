@@ -5,6 +5,7 @@ import numpy as np
 from covector.operations.reductions import (
     ReduceAnd,
     ReduceMax,
+    ReduceMaxOfNumbers,
     ReduceMin,
     ReduceOr,
     ReduceProd,
@@ -111,6 +112,8 @@ def _highest(x):
 CASES = [
     *_extrema(ReduceMax, _max, _lowest),
     *_extrema(ReduceMin, _min, _highest),
+    Case(ReduceMaxOfNumbers((1,)), (_x,), _max((1,))),
+    Case(ReduceMaxOfNumbers((0, 2)), (_cube,), _max((0, 2))),
     Case(ReduceProd((0,)), (_x,), _prod((0,))),
     Case(ReduceProd((1,)), (_x,), _prod((1,))),
     Case(ReduceProd((0, 2)), (_cube,), _prod((0, 2))),

@@ -1,15 +1,14 @@
-"""Rows of the operations in ``operations/transcendental.py``."""
+"""Rows of the operations in ``operations/transcendental.py`` and beside it."""
 
 import numpy as np
 
-from covector.operations.logarithms import log, log1p, log2
+from covector.operations.logarithms import atan2, log, log1p, log2
 from covector.operations.transcendental import (
     acos,
     acosh,
     asin,
     asinh,
     atan,
-    atan2,
     atanh,
     cos,
     cosh,

@@ -6,7 +6,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector import errors, lax
+from covector import errors
 from covector.lowering import hlo, module
 from covector.operations.linear_algebra.cholesky import cholesky
 from covector.operations.linear_algebra.householder import (
@@ -18,7 +18,6 @@ from covector.operations.linear_algebra.pseudo_inverse import (
     least_squares,
     pseudo_inverse,
 )
-from covector.operations.linear_algebra.qr import HouseholderQR
 from covector.operations.linear_algebra.solve import solve
 from covector.operations.linear_algebra.triangular_solve import TriangularSolve
 from covector.operations.linear_algebra.tridiagonal import TridiagonalSolve
@@ -111,21 +110,6 @@ LEFT = TriangularSolve(True, True)
             lambda: pseudo_inverse(ONES, cnp.ones(2)),
             errors.TypeMismatch,
             "a real number for each matrix",
-        ),
-        (
-            lambda: cv.jvp(HouseholderQR(), (ONES,), (ONES,)),
-            errors.NotDifferentiable,
-            "in the modes 'reduced'",
-        ),
-        (
-            lambda: cv.jvp(lax.linalg.hessenberg, (ONES,), (ONES,)),
-            errors.NotDifferentiable,
-            "step on the way to eigenvalues",
-        ),
-        (
-            lambda: cv.jvp(lax.linalg.tridiagonal, (ONES,), (ONES,)),
-            errors.NotDifferentiable,
-            "numpy.linalg.eigh",
         ),
     ],
 )

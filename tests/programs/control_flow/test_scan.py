@@ -465,7 +465,7 @@ WORDS = {
     "no length": Case(
         lambda: scan(lambda c, x: (c, x), 0), TypeError, "needs xs or length"
     ),
-    "length is no integer": Case(
+    "length is not an integer": Case(
         lambda: scan(lambda c, x: (c, x), 0, length=3.5),
         TypeError,
         "length must be an integer, but got 3.5",
@@ -487,7 +487,7 @@ WORDS = {
         r"is a traced i32\[\]. .* for a number of steps that is known only when .*"
         "while_loop",
     ),
-    "unroll is no integer": Case(
+    "unroll is not an integer": Case(
         lambda: scan(lambda c, x: (c, x), 0, XS, unroll="all"),
         TypeError,
         "unroll must be an integer, but got 'all'",

@@ -221,7 +221,7 @@ class Layer:
         return x * self.k
 
 
-# A layer is no array, so it stands in no batch.
+# A layer is not an array, so it stands in no batch.
 cv.tree_util.register_static(Layer)
 Layer.scaled.def_vmap(lambda size, mask, self, x: (10 * x * self.k, True))
 

@@ -32,7 +32,7 @@ def logarithm(x):
     return cnp.log(x - 1) * 2
 
 
-# -- what is no result -----------------------------------------------------------------
+# -- what is not a result --------------------------------------------------------------
 
 KEY = cv.random.key(174)
 RATES = np.array([18.3, 9.6, 1.8, 18.3], np.float32)
@@ -84,8 +84,9 @@ def test_the_operation_inside_of_a_function_is_to_blame(transform):
         return cnp.remainder(1.0, x)
 
     text = located(lambda: transform(divided)(cnp.zeros(2)))
+    operand = "f32[] 0." if transform is cv.vmap else "f32[2] [0., 0.]"
     assert text.startswith(
-        f"first NaN: rem of f32[] 1., f32[2] [0., 0.] made at {line(divided)}"
+        f"first NaN: rem of f32[] 1., {operand} made at {line(divided)}"
     )
 
 
@@ -373,3 +374,63 @@ def test_the_option_of_the_process(name):
     finally:
         cv.config.update(name, False)
     assert np.isnan(f(-1.0)) and "process" not in vars(base)
+
+
+# -- lanes -----------------------------------------------------------------------------
+
+ROWS = np.ones((4, 3), np.float32)
+ROWS[2, 1] = -1.0
+
+
+def lane_of(f, *args):
+    with cv.debug_nans(), pytest.raises(errors.NonFiniteError) as caught:
+        f(*args)
+    origin = caught.value.origin
+    assert f"in lane {np.ravel(origin.lane)[-1]} of vmap" in str(caught.value)
+    return origin.operation, origin.lane, origin.step, origin.index
+
+
+def of_row(x):
+    return cnp.log(x).sum()
+
+
+def root_of_row(x):
+    return cnp.sqrt(abs(x) - 1).sum()
+
+
+def of_steps(x):
+    return lax.scan(lambda total, v: (total + cnp.log(v), None), 0.0, x)[0]
+
+
+@pytest.mark.parametrize(
+    ("f", "wanted"),
+    [
+        (cv.vmap(of_row), ("log", 2, None, (1,))),
+        (cv.vmap(cv.jit(of_row)), ("log", 2, None, (1,))),
+        (cv.jit(cv.vmap(of_row)), ("log", 2, None, (1,))),
+        (cv.grad(lambda x: cv.vmap(of_row)(x).sum()), ("log", 2, None, (1,))),
+        (cv.vmap(cv.vmap(cnp.log)), ("log", (2, 1), None, ())),
+        (cv.jit(cv.vmap(cv.vmap(cnp.log))), ("log", (2, 1), None, ())),
+        (cv.vmap(cnp.log, 1, 1), ("log", 1, None, (2,))),
+        (cv.vmap(of_steps), ("log", 2, 1, ())),
+        (cv.jit(cv.vmap(of_steps)), ("log", 2, 1, ())),
+    ],
+)
+def test_the_lane_of_a_batch_is_told(f, wanted):
+    assert lane_of(f, cnp.array(ROWS)) == wanted
+
+
+def test_the_lane_of_a_compiled_backward_pass_is_told():
+    x = cnp.array([[3.0, 4.0], [3.0, 1.0]])
+    gradient = cv.grad(lambda x: (0.0 * cv.vmap(root_of_row)(x)).sum())
+    operation, lane, _, index = lane_of(cv.jit(gradient), x)
+    assert (operation, lane, index) == ("div", 1, (1,))
+
+
+def test_the_lane_is_told_where_lanes_communicate():
+    def f(x):
+        return cnp.log(x - lax.psum(x, "rows")).sum()
+
+    with cv.debug_nans(), pytest.raises(errors.NonFiniteError) as caught:
+        cv.vmap(f, axis_name="rows")(cnp.array(ROWS))
+    assert caught.value.origin.lane == 0

@@ -14,7 +14,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
-from covector.lowering.compile import CompiledProgram
+from covector.lowering.compiled import CompiledProgram
 from covector.programs.jit import program_cache
 
 X = np.arange(4, dtype=np.float32)
@@ -501,6 +501,111 @@ def test_a_failure_of_a_warm_call_is_raised_once(monkeypatch):
     with pytest.raises(RuntimeError, match="on fire"):
         f(A)
     assert len(runs) == 1
+
+
+def test_a_warm_call_looks_at_each_argument():
+    """Whatever kinds of arguments take turns, each call is the first one of its kind,
+    and then one like the last.
+    """
+    f = cv.jit(lambda x, y: [x["a"] if isinstance(x, dict) else x, y])
+    on_device = cv.device_put(A, cv.devices()[0])
+    calls = [
+        (A, A),
+        (on_device, A),
+        (A, cnp.ones((2, 2))),
+        (A, cnp.asarray(1.0)),
+        (A, 2),
+        (A, 2.5),
+        (A, np.float32(2.5)),
+        (X, A),
+        ({"a": A}, A),
+        ({"a": 3}, A),
+        (A.astype(int), A),
+    ]
+    expected = [
+        [cnp.asarray(x["a"] if isinstance(x, dict) else x), cnp.asarray(y)]
+        for x, y in calls
+    ]
+    for twice in (False, True):
+        for arguments, wanted in zip(calls, expected, strict=True):
+            outs = [f(*arguments) for _ in range(1 + twice)][-1]
+            for out, x in zip(outs, wanted, strict=True):
+                assert (out.dtype, out.tolist()) == (x.dtype, x.tolist())
+    assert f(A, 2)[1].weak_type and not f(A, np.int32(2))[1].weak_type
+    assert f(on_device, A)[0].committed and not f(A, A)[0].committed
+
+
+class PairWithArray:
+    """A node of a tree which NumPy could take for an array."""
+
+    def __init__(self, one, two):
+        self.both = one, two
+
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros(())
+
+
+cv.tree_util.register_pytree_node(
+    PairWithArray, lambda x: (x.both, None), lambda _, both: PairWithArray(*both)
+)
+
+
+def test_a_warm_call_with_a_number_takes_no_tree_for_an_array():
+    f = cv.jit(lambda x: x.both if isinstance(x, PairWithArray) else x)
+    for _ in range(3):
+        assert float(f(2.0)) == 2.0
+    one, two = f(PairWithArray(1.0, 2.0))
+    assert (float(one), float(two)) == (1.0, 2.0)
+
+
+def test_a_warm_call_with_a_static_argument_that_cannot_be_compared():
+    class Static:
+        def __hash__(self):
+            return 1
+
+        def __eq__(self, other):
+            if other is not self:
+                raise ValueError("not to be compared")
+            return True
+
+    f, static = cv.jit(lambda x, n: x, static_argnums=1), Static()
+    for _ in range(3):
+        assert f(A, static).tolist() == A.tolist()
+    with pytest.raises(ValueError, match="not to be compared"):
+        f(A, Static())
+    assert f(A, static).tolist() == A.tolist()
+
+
+def test_a_warm_call_knows_its_keywords_in_any_order():
+    f = cv.jit(lambda x, *, b, a: (x, b, a))
+    one, two = cnp.ones(4), cnp.full(4, 2.0)
+    for _ in range(3):
+        for found in (f(A, a=one, b=two), f(A, b=two, a=one), f(x=A, b=two, a=one)):
+            assert [float(x[0]) for x in found] == [float(A[0]), 2.0, 1.0]
+        same, other = f(one, b=one, a=one), f(one, b=two, a=one)
+        assert [float(x[0]) for x in same] == [1.0, 1.0, 1.0]
+        assert [float(x[0]) for x in other] == [1.0, 2.0, 1.0]
+    assert [float(x[0]) for x in f(one, b=two, a=one)] == [1.0, 2.0, 1.0]
+
+
+def test_a_warm_call_with_other_static_arguments():
+    f = cv.jit(lambda x, n, y, *, k=1: (x, y * n * k), static_argnums=1)
+    for n in (2, 2, 3, 2.0, True, 2):
+        x, y = f(A, n, A)
+        assert (x.tolist(), y.tolist()) == (A.tolist(), (A * n).tolist())
+    assert f(A, 2, A, k=3)[1].tolist() == f(A, 2, y=A, k=3)[1].tolist()
+
+
+def test_a_function_that_was_called_with_numbers_goes_when_nobody_has_it():
+    def scaled(x):
+        return x * 2
+
+    f, alive = cv.jit(scaled), weakref.ref(scaled)
+    for _ in range(3):
+        f(1.0)
+    del f, scaled
+    gc.collect()
+    assert alive() is None
 
 
 def test_a_warm_call_moves_what_lies_on_another_device():

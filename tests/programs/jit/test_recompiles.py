@@ -69,6 +69,16 @@ CHANGES = {
         lambda: scaled(PARAMETERS, n=5),
         "the static argument n was 3 and is now 5",
     ),
+    "a static argument given in another way": (
+        lambda: scaled(PARAMETERS, 6),
+        lambda: scaled(PARAMETERS, n=6),
+        "the static argument n was given by position and now by name",
+    ),
+    "a static argument given in another way, and changed": (
+        lambda: scaled(PARAMETERS, 7),
+        lambda: scaled(PARAMETERS, n=8),
+        "the static argument n was 7 and is now 8",
+    ),
     "a closure value": (
         lambda: cv.jit(times(1.5))(X),
         lambda: cv.jit(times(2.5))(X),
@@ -107,6 +117,7 @@ def test_a_recompilation_names_what_had_changed(first, again, words):
             again()
     text = str(caught.value)
     assert "is compiled again: " in text
+    assert text.count("static argument") <= 1
     assert f"compiled before for the call at {__file__}:" in text
     assert "Inside no_recompile() this is an error" in text
     again()

@@ -544,6 +544,19 @@ def test_effects_happen_once(capsys):
 # -- calls -----------------------------------------------------------------------------
 
 
+def test_a_static_argument_that_cannot_be_hashed_is_read_in_each_call():
+    options = {"power": 2}
+    f = cv.checkpoint(lambda options, x: x ** options["power"], static_argnums=0)
+    slope = cv.grad(lambda x: f(options, x))
+    assert float(slope(3.0)) == 6.0
+    options["power"] = 3
+    assert float(slope(3.0)) == 27.0
+    with pytest.raises(errors.StaticArgumentError, match="must be known"):
+        cv.grad(lambda x: f(x, x))(1.0)
+    with pytest.raises(errors.StaticArgumentError, match=r"but got f32\[2\]"):
+        f(cnp.ones(2), 1.0)
+
+
 def test_static_arguments_by_position_and_by_name():
     def f(x, n=4):
         return x * n if isinstance(n, int) else 0 * x

@@ -171,9 +171,8 @@ rows("lax.linalg", "lu", any_shape(FLOATS), **FACTORS)
 rows("lax.linalg", "eig", square(FLOATS), **FACTORS | {"calling": sorted_values})
 rows("lax.linalg", "schur", square("f", compute_schur_vectors=(True, False)),
      **VECTORS | {"derivative": False})
-rows("lax.linalg", "hessenberg", square(FLOATS), **VECTORS | {"derivative": False})
-rows("lax.linalg", "tridiagonal", symmetric(FLOATS, lower=(True, False)),
-     **VECTORS | {"derivative": False})
+rows("lax.linalg", "hessenberg", square(FLOATS), **VECTORS)
+rows("lax.linalg", "tridiagonal", symmetric(FLOATS, lower=(True, False)), **VECTORS)
 rows("lax.linalg", "lu_pivots_to_permutation",
      lambda d: (d.values(np.int32, (*stack(d), 2), (0, 3)), 3))
 

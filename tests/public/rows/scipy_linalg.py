@@ -233,7 +233,7 @@ rows(
     SPACE,
     "hessenberg",
     one_matrix(square("fc", calc_q=(True,))),
-    **VECTORS | NO_DERIVATIVE,
+    **VECTORS,
 )
 rows(SPACE, "eigh", generalized, **VECTORS | NO_DERIVATIVE, jax=None)
 rows(SPACE, "eigvalsh", one_matrix(symmetric()), **FACTORS)

@@ -83,6 +83,11 @@ def test_boxcox_is_smooth_where_lmbda_is_zero():
 def test_entropies_have_the_derivatives_of_their_limits():
     assert cv.grad(special.xlogy)(0.0, 2.0) == np.float32(np.log(2.0))
     assert cv.grad(special.xlogy, 1)(0.0, 0.5) == 0
+    assert cv.grad(lambda x: special.xlogy(x, x))(0.0) == -np.inf
+    assert cv.grad(special.xlog1py, (0, 1))(0.0, -1.0) == (-np.inf, 0)
+    assert cv.grad(special.rel_entr, (0, 1))(0.0, 0.0) == (0, 0)
+    assert cv.grad(special.kl_div, (0, 1))(0.0, 0.0) == (-1, 1)
+    assert np.isnan(cv.grad(special.kl_div, 1)(0.0, np.nan))
     assert cv.grad(special.kl_div)(2.0, 2.0) == 0
     assert cv.grad(special.entr)(0.0) == np.inf
 

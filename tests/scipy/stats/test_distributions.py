@@ -1,4 +1,4 @@
-"""Distributions and statistics: tails, edges of supports, and what is no parameter."""
+"""Distributions and statistics: tails, edges of supports, arguments that are none."""
 
 import numpy as np
 import pytest

@@ -6,9 +6,10 @@ inside of a program (``with_layout_constraint``).
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from covector import options
+from covector.core.annotations import Named
 from covector.core.sharding.shardings import (
     NamedSharding,
     Sharding,
@@ -80,6 +81,8 @@ def format_of(ndim: int, sharding: Sharding) -> Format:
 
 #: what users pass for where an array is to be
 ShardingLike: TypeAlias = client.Device | Sharding | PartitionSpec | Format
+if not TYPE_CHECKING:
+    ShardingLike = Named("ShardingLike", ShardingLike)
 
 
 def as_sharding(target: object, who: str) -> Sharding:
@@ -87,7 +90,7 @@ def as_sharding(target: object, who: str) -> Sharding:
 
     Raises:
       ArgumentError: it is a format with another layout than that of arrays.
-      DeviceError: it is no device, sharding or spec.
+      DeviceError: it is not a device, sharding or spec.
       ShardingError: it is a spec, and no mesh is in force.
     """
     if isinstance(target, Sharding):

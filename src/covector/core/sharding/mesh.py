@@ -4,7 +4,7 @@
                                         4 5 6 7
 
 Meshes are interned: equal ones are one object. ``AbstractMesh`` has sizes and names but
-no devices.
+no devices. The coordinate of a device is its index along an axis.
 """
 
 import enum
@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from covector import options
+from covector.core.sharding.spec import SubAxis
 from covector.errors import ShardingError
 from covector.runtime import client
 
 
 class AxisType(enum.Enum):
-    """How arrays are partitioned over a mesh axis: by the compiler, or by hand.
+    """The partitioning of arrays over a mesh axis: by the compiler, or by hand.
 
     ``Auto``: the compiler decides, within what arguments, results and constraints say.
     ``Manual``: inside ``shard_map`` over that axis. ``Explicit``, where types say it,
@@ -369,3 +370,28 @@ HOW_TO_GET_DEVICES = (
     "environment, or config.update('num_cpu_devices', 8) before the first array is "
     "made."
 )
+
+
+def sizes_along(mesh: Mesh | AbstractMesh, names: Any) -> list[int]:
+    """The sizes of axes, or sub-axes, of the mesh."""
+    shape = mesh.shape
+    return [n.size if isinstance(n, SubAxis) else shape[n] for n in names]
+
+
+def coordinate_along(mesh: Mesh | AbstractMesh, name: Any) -> np.ndarray:
+    """The index of each device along an axis, or a sub-axis, of the mesh."""
+    axis = name.axis if isinstance(name, SubAxis) else name
+    number = mesh.axis_names.index(axis)
+    along = np.indices(mesh.axis_sizes)[number].ravel()
+    if isinstance(name, SubAxis):
+        behind = mesh.axis_sizes[number] // (name.before * name.size)
+        return along // behind % name.size
+    return along
+
+
+def position_along(mesh: Mesh | AbstractMesh, names: Any) -> np.ndarray:
+    """The index of each device along several axes, flattened with the last fastest."""
+    found = np.zeros(mesh.size, int)
+    for name, size in zip(names, sizes_along(mesh, names), strict=True):
+        found = found * size + coordinate_along(mesh, name)
+    return found

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covector.core.sharding.mesh import AbstractMesh, Mesh
-from covector.core.sharding.mesh_coordinates import position, sizes
+from covector.core.sharding.mesh import AbstractMesh, Mesh, position_along, sizes_along
 from covector.core.sharding.spec import PartitionSpec, SubAxis
 from covector.errors import (
     ShardingError,
@@ -207,7 +206,7 @@ class SingleDeviceSharding(Sharding):
       memory_kind: such as "pinned_host"; None for the memory that programs run on.
 
     Raises:
-      ShardingError: ``device`` is no device, or has no such memory.
+      ShardingError: ``device`` is not a device, or has no such memory.
 
     >>> import covector as cv
     >>> SingleDeviceSharding(cv.devices()[0]).shard_shape((2, 3))
@@ -324,7 +323,7 @@ class NamedSharding(Sharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return math.prod(sizes(self.mesh, self.spec.names())) == 1
+        return math.prod(sizes_along(self.mesh, self.spec.names())) == 1
 
     @property
     def num_devices(self) -> int:
@@ -358,8 +357,8 @@ class NamedSharding(Sharding):
 
     def _work_out(self, ndim: int) -> Tiles:
         axes = [self.spec.axes(dim) for dim in range(ndim)]
-        counts = tuple([math.prod(sizes(self.mesh, names)) for names in axes])
-        columns = [position(self.mesh, names) for names in axes]
+        counts = tuple([math.prod(sizes_along(self.mesh, names)) for names in axes])
+        columns = [position_along(self.mesh, names) for names in axes]
         rows = np.stack(columns, 1) if columns else np.zeros((self.mesh.size, 0), int)
         return Tiles(counts, tuple(map(tuple, rows.tolist())))
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from covector.core.sharding.mesh import Mesh
-from covector.core.sharding.mesh_coordinates import coordinate
+from covector.core.sharding.mesh import Mesh, coordinate_along
 from covector.core.sharding.shardings import NamedSharding, Tiles
 from covector.core.sharding.spec import PartitionSpec, SubAxis
 
@@ -35,7 +34,7 @@ def _names_for(mesh: Mesh, wanted: np.ndarray, count: int) -> tuple[Any, ...] | 
         return () if not wanted.any() else None
     for name, size in _candidates(mesh):
         if size > 1 and count % size == 0:
-            last = coordinate(mesh, name)
+            last = coordinate_along(mesh, name)
             if np.array_equal(wanted % size, last):
                 before = _names_for(mesh, wanted // size, count // size)
                 if before is not None and name not in before:

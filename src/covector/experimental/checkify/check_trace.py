@@ -60,7 +60,7 @@ class CheckTrace(Trace):
         self.slots: dict[ArrayType, list[Any]] = {}
 
     def run(self, fun: Callable[[], Any]) -> Any:
-        """What ``fun`` returns, run in this trace."""
+        """The result of ``fun``, run in this trace."""
         current.trace = self
         try:
             return fun()

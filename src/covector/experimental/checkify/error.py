@@ -37,7 +37,7 @@ class Error:
         return cls(number, values, sites)
 
     def get(self) -> str | None:
-        """What failed, in words, or None; over a batch, a line for each lane."""
+        """The failure in words, or None; over a batch, a line for each lane."""
         numbers = np.asarray(self._number)
         values = [np.asarray(v) for v in self._values]
         if not numbers.ndim:

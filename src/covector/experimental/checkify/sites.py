@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from covector.core.source import Line
+from covector.core.source import Line, at_line
 from covector.core.types import ArrayType
 
 
 class ErrorCategory(enum.Enum):
-    """What a check is about."""
+    """The kinds of checks."""
 
     USER = "check"
     NAN = "NaN"
@@ -53,10 +53,10 @@ class Site(NamedTuple):
     line: Line | None
 
     def text(self, values: Sequence[Any]) -> str:
-        """What is said, with these values for the leaves."""
+        """The message, with these values for the leaves."""
         args, kwargs = self.tree.unflatten(values)
         said = self.message.format(*args, **kwargs)
-        where = f" at {self.line}" if self.line is not None else ""
+        where = at_line(self.line)
         if self.category is ErrorCategory.USER:
             return f"{said} (`check` failed{where})"
         return f"{said}{where}"

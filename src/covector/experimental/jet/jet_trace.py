@@ -335,7 +335,7 @@ def jet_flat(
     name: str,
 ) -> list[list[Any]]:
     """The terms of the results of a flat function, up to an order, for those of its
-    inputs. Of what is no series there is one term.
+    inputs. Of what is not a series there is one term.
     """
     parent = current.trace
     trace = JetTrace(parent, order, name)

@@ -52,7 +52,7 @@ _SAFETY, _SHORTEST, _LONGEST = 0.9, 0.2, 10.0
 
 
 class Tolerances(NamedTuple):
-    """What the error of a step may be, and the bounds on number and size of steps."""
+    """The allowed error of a step, and the bounds on number and size of steps."""
 
     relative: float
     absolute: float

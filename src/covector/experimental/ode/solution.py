@@ -17,7 +17,7 @@ from typing import Any
 from covector import lax
 from covector import numpy as cnp
 from covector.core.array_like import Array
-from covector.core.masks import in_groups, merge, scatter, select
+from covector.core.masks import Mask, in_groups, merge, scatter, select
 from covector.experimental.ode.dormand_prince import State, Tolerances, solve
 from covector.numpy.promote import standard_promotion
 from covector.programs.custom_rules.custom_derivative import custom_vjp
@@ -82,6 +82,25 @@ def _run(
     return ys, (ys, ts.value, values, moving)
 
 
+def _adjoint(field: Field, moving: Mask, count: int) -> Field:
+    """The field of a solution (of ``count`` arrays), of its cotangents, and of the sums
+    of those of the moving constants, in a time s = −t, which increases.
+    """
+
+    def adjoint(state: State, s: Array, given: Sequence[Array]) -> State:
+        y, cts, totals = in_groups(state, count, count)
+
+        def slope(y: State, active: Sequence[Array]) -> State:
+            return field(y, -s, merge(active, moving, given))
+
+        slopes, pull = vjp(slope, y, select(given, moving))
+        back, found = pull(cts)
+        found = [s.astype(total.dtype) for s, total in zip(found, totals, strict=True)]
+        return [*[-f for f in slopes], *back, *found]
+
+    return adjoint
+
+
 @standard_promotion
 def _reverse(
     field: Field, tolerances: Tolerances, residuals: Any, cotangents: Sequence[Any]
@@ -93,18 +112,7 @@ def _reverse(
     scale = lax.stop_gradient(_largest(jumps))
     jumps = [ct / scale.astype(cnp.abs(ct).dtype) for ct in jumps]
     count = len(ys)
-
-    def adjoint(state: State, s: Array, given: Sequence[Array]) -> State:
-        """The slopes in a time s = −t, which increases."""
-        y, cts, totals = in_groups(state, count, count)
-
-        def slope(y: State, active: Sequence[Array]) -> State:
-            return field(y, -s, merge(active, moving, given))
-
-        slopes, pull = vjp(slope, y, select(given, moving))
-        back, found = pull(cts)
-        found = [s.astype(total.dtype) for s, total in zip(found, totals, strict=True)]
-        return [*[-f for f in slopes], *back, *found]
+    adjoint = _adjoint(field, moving, count)
 
     def interval(carry: Any, row: Any) -> Any:
         """From an output back to the one before."""

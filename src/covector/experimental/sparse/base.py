@@ -155,7 +155,7 @@ class JAXSparse:
         return f"{type(self).__name__}({shown})"
 
     def _layout(self) -> str:
-        """What else a reader may want to know."""
+        """Further facts for readers."""
         return ""
 
     def __len__(self) -> int:

@@ -353,7 +353,7 @@ def _groups(
 
 
 def _kinds(mat: BCOO, sizes: tuple[int, ...]) -> tuple[int, int]:
-    """How many of the new axes are batch and dense."""
+    """The numbers of new axes that are batch and dense."""
     batch, dense = prod(mat.batch_shape), prod(mat.dense_shape)
     sparse = prod(mat.sparse_shape)
     count = len(sizes)

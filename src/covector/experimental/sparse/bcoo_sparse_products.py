@@ -40,7 +40,7 @@ __all__ = ["bcoo_multiply_sparse"]
 
 
 class _Operands(NamedTuple):
-    """What is known of the operands before their indices are."""
+    """Facts about the operands that hold for any indices."""
 
     left: Shape
     right: Shape
@@ -49,7 +49,7 @@ class _Operands(NamedTuple):
     right_columns: tuple[int, ...]
 
     def meet(self, i: Value, j: Value) -> "_Meeting":
-        """How elements with these indices meet."""
+        """The pairs of elements with these indices."""
         # Padding is outside in every column.
         i, j = [
             cnp.where(in_bounds(x, shape)[:, None], x, lengths_of(shape, x.dtype))
@@ -69,7 +69,7 @@ class _Operands(NamedTuple):
 
 
 class _Meeting(NamedTuple):
-    """How the elements of two arrays meet."""
+    """The pairs of elements of two arrays that meet."""
 
     #: how many on the right each on the left meets
     meets: Array
@@ -132,7 +132,7 @@ def sparse_dot_general(
 
 
 def _count(lhs: BCOO, rhs: BCOO, operands: _Operands) -> int:
-    """How many pairs meet, at most; exactly where indices are known."""
+    """The number of pairs that meet, at most; exactly where indices are known."""
     totals = over_batch(
         lambda i, j: operands.meet(i, j).meets.sum(),
         lhs.n_batch,
@@ -152,7 +152,7 @@ def _count(lhs: BCOO, rhs: BCOO, operands: _Operands) -> int:
 
 
 def _paired_batch(lhs: BCOO, rhs: BCOO, labels: Contraction) -> int:
-    """How many batch axes are paired, in the order of the result."""
+    """The number of batch axes that are paired, in the order of the result."""
     n = 0
     for a, b, c in zip(labels.lhs, labels.rhs, labels.out, strict=False):
         if not a == b == c or n >= min(lhs.n_batch, rhs.n_batch):

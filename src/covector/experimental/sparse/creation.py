@@ -169,6 +169,19 @@ def _eye(
     return made.update_layout(n_dense=n_dense, on_inefficient=None)
 
 
+def _count_of_elements(nse: float, inner: Sequence[int], unique: bool) -> int:
+    """The number of elements that sparse axes of these lengths get."""
+    size = prod(inner)
+    count = round(nse * size) if 0 <= nse < 1 else int(nse)
+    if count < 0 or (unique and count > size):
+        most = how_many(size, "unique index", "unique indices")
+        raise ArgumentError(
+            f"random_bcoo: nse={nse} is not between 0 and the {most} of the sparse "
+            f"axes {inner}."
+        )
+    return count
+
+
 def random_bcoo(
     key: Value,
     shape: Sequence[int],
@@ -208,13 +221,7 @@ def random_bcoo(
         )
     inner = lengths[n_batch:end]
     size = prod(inner)
-    count = round(nse * size) if 0 <= nse < 1 else int(nse)
-    if count < 0 or (unique_indices and count > size):
-        most = how_many(size, "unique index", "unique indices")
-        raise ArgumentError(
-            f"random_bcoo: nse={nse} is not between 0 and the {most} of the sparse "
-            f"axes {inner}."
-        )
+    count = _count_of_elements(nse, inner, unique_indices)
     index_dtype = dtypes.as_dtype(indices_dtype or dtypes.int32)
     of_indices, of_data = random.split(key)
     batch = lengths[:n_batch]

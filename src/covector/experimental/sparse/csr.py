@@ -20,7 +20,7 @@ __all__ = ["CSC", "CSR", "csr_fromdense", "csr_matmat", "csr_matvec", "csr_toden
 
 
 class _Compressed(JAXSparse):
-    """What both have in common: an axis along which ``indptr`` counts elements."""
+    """The common part of both: an axis along which ``indptr`` counts elements."""
 
     indices: Array
     indptr: Array

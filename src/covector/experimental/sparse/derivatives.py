@@ -15,9 +15,9 @@ from covector.core.source import wraps
 from covector.errors import TypeMismatch
 from covector.experimental.sparse.base import is_sparse
 from covector.experimental.sparse.bcoo import BCOO
-from covector.transforms import derivatives
+from covector.transforms import gradients
 from covector.transforms import jacobian as jacobians
-from covector.transforms.derivatives import as_argnums
+from covector.transforms.gradients import as_argnums
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
@@ -39,7 +39,7 @@ def value_and_grad(
     >>> float(value), g.data.tolist()
     (2.0, [1.0, 1.0])
     """
-    made = _WithData(derivatives.value_and_grad, fun, argnums, has_aux, kwargs)
+    made = _WithData(gradients.value_and_grad, fun, argnums, has_aux, kwargs)
 
     @wraps(fun)
     def on_sparse(*args: Any, **options: Any) -> tuple[Any, Any]:
@@ -62,7 +62,7 @@ def grad(
     >>> sparse.grad(lambda m: (m @ cnp.ones(2)).sum())(sparse.eye(2))
     BCOO(float32[2, 2], nse=2)
     """
-    made = _WithData(derivatives.grad, fun, argnums, has_aux, kwargs)
+    made = _WithData(gradients.grad, fun, argnums, has_aux, kwargs)
 
     @wraps(fun)
     def on_sparse(*args: Any, **options: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from covector import lax, namespaces
 from covector import numpy as cnp
+from covector.callbacks.callback import pure_callback
 from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, as_array
@@ -19,7 +20,6 @@ from covector.experimental.sparse.base import is_sparse
 from covector.experimental.sparse.bcsr import BCSR
 from covector.numpy.promote import inexact, promote_dtypes_inexact
 from covector.operations.identities import stop_gradient
-from covector.programs.callbacks.callback import pure_callback
 
 __all__ = ["lobpcg_standard", "spsolve"]
 __dir__ = namespaces.completions(globals())

@@ -8,6 +8,7 @@ and raises where values are known.
 import typing
 
 from covector import namespaces
+from covector.lax.linalg.condensed import *
 from covector.lax.linalg.orthogonal import *
 from covector.lax.linalg.spectral import *
 from covector.lax.linalg.triangular import *

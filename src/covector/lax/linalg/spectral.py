@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values, and forms of matrices on the way to them."""
+"""Eigenvalues, singular values, and the Schur form."""
 
 import enum
 from collections.abc import Callable
@@ -15,8 +15,6 @@ from covector.operations.linear_algebra.eigh import Eigh
 from covector.operations.linear_algebra.matrices import adjoint, hermitian_part
 from covector.operations.linear_algebra.schur import Schur
 from covector.operations.linear_algebra.svd import SVD
-from covector.operations.linear_algebra.tridiagonal import Tridiagonal
-from covector.operations.linear_algebra.tridiagonal import hessenberg as hessenberg_
 
 __all__ = [
     "EigImplementation",
@@ -24,10 +22,8 @@ __all__ = [
     "SvdAlgorithm",
     "eig",
     "eigh",
-    "hessenberg",
     "schur",
     "svd",
-    "tridiagonal",
 ]
 
 
@@ -224,53 +220,3 @@ def schur(
             "out."
         )
     return list(Schur(bool(compute_schur_vectors))(as_array(x, "schur")))
-
-
-def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
-    """H of A = Q H Qᴴ, zero below the first subdiagonal, and the reflections of Q.
-
-    Args:
-      a: ``[..., n, n]``.
-
-    Returns:
-      ``(h, taus)``: H on its first subdiagonal and above, the vectors of the
-      reflections below, and the numbers τ ``[..., n − 1]``. There is no derivative.
-
-    Raises:
-      TypeMismatch, DTypeError: the operand is of another type.
-
-    >>> import covector.numpy as cnp
-    >>> h, taus = hessenberg(cnp.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> print(h, taus)
-    [[1. 2.]
-     [3. 4.]] [0.]
-    """
-    h, taus = hessenberg_(as_array(a, "hessenberg"))
-    return h, taus
-
-
-def tridiagonal(
-    a: ArrayLike, *, lower: bool = True
-) -> tuple[Array, Array, Array, Array]:
-    """T of A = Q T Qᴴ, tridiagonal and real, and the reflections of Q; A is Hermitian.
-
-    Args:
-      a: ``[..., n, n]``.
-      lower: which triangle is read.
-
-    Returns:
-      ``(a, d, e, taus)``: a matrix with T on its three diagonals and the vectors of the
-      reflections beyond, the diagonal d ``[..., n]`` and the subdiagonal e
-      ``[..., n − 1]`` of T, and the numbers τ of the reflections. There is no
-      derivative.
-
-    Raises:
-      TypeMismatch, DTypeError: the operand is of another type.
-
-    >>> import covector.numpy as cnp
-    >>> _, d, e, _ = tridiagonal(cnp.array([[1.0, 2.0], [2.0, 4.0]]))
-    >>> print(d, e)
-    [1. 4.] [2.]
-    """
-    x, d, e, taus = Tridiagonal(bool(lower))(as_array(a, "tridiagonal"))
-    return x, d, e, taus

@@ -54,6 +54,9 @@ def norm(
       axis: one axis, or two; by default all, which without ``ord`` may be any number.
       keepdims: keep them, with length 1.
 
+    Returns:
+      Real numbers, without these axes or with them at length 1.
+
     Raises:
       ArgumentError: there is no such norm, or not for so many axes.
 
@@ -134,7 +137,7 @@ def _of_vectors(
         return _length(who, x, axes, keepdims)
     if isinstance(ord, str):
         raise ArgumentError(
-            f"{who} got ord={ord!r}, which is no norm of vectors: there are numbers."
+            f"{who} got ord={ord!r}, which is not a norm of vectors: there are numbers."
         )
     size = abs_(x)
     if ord == math.inf:
@@ -178,7 +181,7 @@ def _of_matrices(
         return _length(who, x, axes, keepdims)
     x = moveaxis(x, axes, (-2, -1))
     if ord in ("nuc", 2, -2):
-        s = svdvals(x)
+        s = abs_(svdvals(x))  # the same numbers, but of zeros the derivative is 0
         if ord == "nuc":
             out = sum(s, -1)
         else:
@@ -189,7 +192,7 @@ def _of_matrices(
         out = max(sums, -1, initial=0) if ord > 0 else min(sums, -1)
     else:
         raise ArgumentError(
-            f"{who} got ord={ord!r}, which is no norm of matrices: there are 'fro', "
+            f"{who} got ord={ord!r}, which is not a norm of matrices: there are 'fro', "
             "'nuc', 1, -1, 2, -2, inf and -inf."
         )
     return expand_dims(out, tuple(sorted(axes))) if keepdims else out

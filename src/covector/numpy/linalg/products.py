@@ -104,7 +104,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     Raises:
       LinAlgError: n is negative, and a matrix is singular.
       NotSquare: matrices are not square.
-      ArgumentError: n is no integer.
+      ArgumentError: n is not an integer.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.linalg.matrix_power(cnp.array([[1, 1], [0, 1]]), 5))

@@ -17,7 +17,7 @@ from covector.errors import (
     how_many,
 )
 from covector.numpy.axis_order import moveaxis
-from covector.numpy.creation import zeros
+from covector.numpy.filling import zeros
 from covector.numpy.linalg.factorizations import svdvals
 from covector.numpy.linalg.operands import (
     as_given,
@@ -133,6 +133,9 @@ def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices ``[..., n, n]``.
 
     To multiply by an inverse use ``solve``, which is faster and more accurate.
+
+    Args:
+      a: square matrices; integers are promoted to floats.
 
     Returns:
       Like ``a``; infinite or NaN for a singular matrix, where values are not known.
@@ -377,7 +380,7 @@ def matrix_rank(
     hermitian: bool = False,
     tol: ArrayLike | None = None,
 ) -> Array:
-    """How many singular values of matrices ``[..., m, n]`` are not zero.
+    """The number of singular values of matrices ``[..., m, n]`` that are not zero.
 
     Args:
       rtol: singular values up to this fraction of the largest count as zero; by default

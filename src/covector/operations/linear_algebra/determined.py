@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def turns(who: str, turn: Value, free: Value) -> Value:
-    """How a basis turns, ``[..., n, n]``; where ``free``, that must not matter."""
+    """The turn of a basis, ``[..., n, n]``; where ``free``, it must not matter."""
     if not options.current().check_vector_choice:
         return turn
     return Turns(who)(turn, free)
@@ -49,7 +49,7 @@ def turns(who: str, turn: Value, free: Value) -> Value:
 def turns_of_two(
     who: str, same: Value, other: Value, equal: Value, none: Value
 ) -> Sequence[Value]:
-    """How two bases turn: by what is the same for both, and what is opposite.
+    """The turns of two bases: the part that is the same for both, and the opposite one.
 
     The first must not matter where values are ``equal``, the second where there are
     ``none``.

@@ -6,24 +6,30 @@ diagonal of a matrix and with a one on it, and the numbers τ. Their product is
     Q = 1 − V T Vᴴ,    T = (1 + D S)⁻¹ D,    D = diag(τ), S = the part of Vᴴ V above
                                                               its diagonal,
 
-of which the derivatives here are made.
+of which the derivatives here are made: ``Reflections`` has that of Q by V and τ, and
+its inverse, for the factorizations that give Q in this form.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import Value, Values
+from covector.core.convert import scalar
 from covector.core.primitive import Linear, Linearized, Operand, Work, operation
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import zeros
+from covector.operations.casting import convert
+from covector.operations.comparison import ne
 from covector.operations.linear_algebra import lapack
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     as_diagonal,
     conjugate,
+    diagonal,
     identity,
+    in_columns,
     in_rows,
     leading,
     lower_triangle,
@@ -52,7 +58,7 @@ class HouseholderProduct(lapack.OnMatrices):
 
     def linearize(self, active: Sequence[bool], a: Value, taus: Value) -> Linearized:
         start = identity(a.type.shape, a.type.dtype)
-        product = _Reflections(a, taus)
+        product = Reflections(a, taus)
         return self(a, taus), lambda da, dt: (product.moved(da, dt, start),)
 
     def without_elements(self, *types: ArrayType) -> Sequence[Value]:
@@ -102,7 +108,7 @@ class HouseholderMultiply(lapack.OnMatrices):
     ) -> Linearized:
         # c Q = (Qᴴ cᴴ)ᴴ
         if active[0] or active[1]:
-            product = _Reflections(a, taus)
+            product = Reflections(a, taus)
             forward = self.left != self.inverted
             moved = product.moved if forward else product.moved_adjoint
         x = c if self.left else adjoint(c)
@@ -144,7 +150,7 @@ class HouseholderMultiply(lapack.OnMatrices):
         return lapack.call(ctx, routine, operands, types, types[2:])
 
 
-class _Reflections:
+class Reflections:
     """Q of reflections, and how its products move with the reflections.
 
     dS = the part of dVᴴ V + Vᴴ dV above the diagonal, and as (1 + D S) T = D,
@@ -180,6 +186,27 @@ class _Reflections:
             ds = upper_triangle(adjoint(vdv) + vdv, 1)
             x = x - in_rows(self.taus, square) * matmul(ds, self.t)
         return dv, self._solved(x)
+
+    def traced_back(self, dq: Value) -> tuple[Value, Value]:
+        """The changes of V and τ that change the first columns of Q by ``dq``.
+
+        The columns are those of 1 − V W, where W = T V₁ᴴ of the square top V₁ of V is
+        upper triangular, with τ on its diagonal. So −dQ W⁻¹ = dV + V U of an upper
+        triangular U = dW W⁻¹: in V₁⁻¹ times its top, U is on the diagonal and above.
+
+        A reflection with τ = 0 is none, and keeps being none: LAPACK has it where there
+        is nothing to reflect, and there the reflections jump.
+        """
+        k, one = self.taus.type.shape[-1], scalar(1, dq.type.dtype)
+        top = leading(self.v, k, k)
+        moving = convert(ne(self.taus, scalar(0, dq.type.dtype)), dq.type.dtype)
+        w = matmul(self.t, adjoint(top)) + as_diagonal(one - moving)
+        ratio = TriangularSolve(False, False)(w, -dq)
+        solve = TriangularSolve(True, True, unit_diagonal=True)
+        u = upper_triangle(solve(top, leading(ratio, k, k)))
+        dv = lower_triangle(ratio - matmul(self.v, u), -1)
+        dt = diagonal(u) * diagonal(w)  # the diagonal of their product
+        return in_columns(moving, dv.type) * dv, moving * dt
 
     def moved(self, da: Value | None, dt: Value | None, x: Value) -> Value:
         """The change of Q x."""

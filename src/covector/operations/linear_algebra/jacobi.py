@@ -294,7 +294,7 @@ def _sign(column: Sequence[Value]) -> Value:
 
 
 def _sweeps(n: int, dtype: DType) -> int:
-    """How many sweeps make what is left of a matrix a rounding error.
+    """The number of sweeps that leave of a matrix a rounding error.
 
     Convergence is quadratic: random matrices of two axes need 1, of three 4 and of
     four 5 sweeps in 32 bits, and one more in 64.

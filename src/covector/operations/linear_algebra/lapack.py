@@ -182,7 +182,7 @@ def call(
 def _partitioning(
     in_types: Sequence[ArrayType], out_types: Sequence[ArrayType], stack: int
 ) -> dict[str, str]:
-    """What tells XLA that devices may divide a stack, along its first axes.
+    """The attribute that lets XLA divide a stack between devices, along its first axes.
 
     These are factors that operands and results have in common; each axis of a matrix,
     or of what belongs to one, is a factor of its own.
@@ -241,7 +241,7 @@ def finished(
     types: Sequence[ArrayType],
     values: Sequence[HloValue],
 ) -> list[HloValue]:
-    """What a function of operations makes of the results of a routine."""
+    """The results of a function of operations on those of a routine."""
     return ctx.inline(stage(fun, types).jaxpr, values)
 
 

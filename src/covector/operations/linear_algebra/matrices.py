@@ -159,7 +159,7 @@ def largest(x: Value) -> Value:
 
 
 def rounding(n: int, dtype: DType) -> float:
-    """How far apart equal eigenvalues of n × n matrices are found, beside the largest.
+    """The gap below which eigenvalues of n × n matrices are equal, beside the largest.
 
     They spread over some √n roundings of it, or 2 √n.
     """

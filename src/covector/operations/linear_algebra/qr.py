@@ -3,7 +3,7 @@
 ``HouseholderQR`` gives Q as the reflections that it is a product of.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from covector.core import dtypes
@@ -12,12 +12,14 @@ from covector.core.convert import scalar
 from covector.core.primitive import Linearized, Work, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.errors import NotDifferentiable
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.creation import Iota
 from covector.operations.linear_algebra import lapack
-from covector.operations.linear_algebra.householder import householder_product
+from covector.operations.linear_algebra.householder import (
+    Reflections,
+    householder_product,
+)
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     as_diagonal,
@@ -43,6 +45,9 @@ class HouseholderQR(lapack.OnMatrices):
     R is the upper triangle, and below it are the vectors of the reflections. With
     ``pivoting``, A P = Q R, and the third result is the order P of the columns, in
     which the diagonal of R descends.
+
+    The derivative is that of Q and R, and none where ``QR`` has none. A reflection that
+    has nothing to reflect, with τ = 0, keeps being none.
     """
 
     pivoting: bool = False
@@ -57,11 +62,21 @@ class HouseholderQR(lapack.OnMatrices):
         return a.strong(), taus, lapack.stack_of(a, a.shape[-1:], dtypes.int32)
 
     def linearize(self, active: Sequence[bool], a: Value) -> Linearized:
-        raise NotDifferentiable(
-            f"the reflections of a QR factorization, here of {a.type}, have no "
-            "derivative rule. Q and R have: covector.lax.linalg.qr gives them, or "
-            "covector.numpy.linalg.qr in the modes 'reduced', 'complete' and 'r'."
-        )
+        found, taus, *order = self(a)
+        *_, m, n = a.type.shape
+        k = min(m, n)
+        reflections = leading(found, m, k)
+        q = householder_product(reflections, taus)[0]
+        moved = _moved(q, upper_triangle(leading(found, k, n)), order)
+        traced_back = Reflections(reflections, taus).traced_back
+
+        def push(da: Value) -> Sequence[Value | None]:
+            dq, dr = moved(da)
+            dv, dt = traced_back(dq)
+            dx = padded(dr, m, n) + padded(dv, m, n)
+            return dx, dt, *[None for _ in order]
+
+        return (found, taus, *order), push
 
     def without_elements(self, *types: ArrayType) -> Sequence[Value]:
         outs = super().without_elements(*types)
@@ -132,28 +147,38 @@ class QR(lapack.OnMatrices):
         return q, upper_triangle(leading(found, columns, n)), *order
 
     def linearize(self, active: Sequence[bool], a: Value) -> Linearized:
-        # With C = Qᴴ dA R⁻¹ of the first k columns, C = Ω + dR R⁻¹, where Ω = Qᴴ dQ is
-        # anti-Hermitian and dR R⁻¹ upper triangular with a real diagonal: what is below
-        # the diagonal is that of Ω, and so is the imaginary part of the diagonal.
         q, r, *order = self(a)
-        *_, m, n = a.type.shape
-        k, columns = min(m, n), q.type.shape[-1]
-        square, qh = leading(r, k, k), adjoint(q)
-        divide = TriangularSolve(False, False)
+        moved = _moved(q, r, order)
+        return (q, r, *order), lambda da: (*moved(da), *[None for _ in order])
 
-        def push(da: Value) -> Sequence[Value | None]:
-            da = columns_at(da, order[0]) if order else da
-            ratio = divide(square, leading(da, m, k))
-            c = matmul(qh, ratio)
-            below = padded(lower_triangle(c, -1), columns, columns)
-            turn = below - adjoint(below)
-            if dtypes.is_complex(a.type.dtype):
-                along = as_diagonal(imaginary(diagonal(c)))
-                turn = turn + padded(along, columns, columns)
-            dr = upper_triangle(matmul(qh, da) - matmul(turn, r))
-            dq = matmul(q, turn)
-            if columns < m:  # what of dA is outside of the columns of Q
-                dq = dq + (ratio - matmul(q, c))
-            return dq, dr, *[None for _ in order]
 
-        return (q, r, *order), push
+def _moved(
+    q: Value, r: Value, order: Sequence[Value]
+) -> Callable[[Value], tuple[Value, Value]]:
+    """The changes of Q and R by that of A, whose columns are in the order, if any.
+
+    With C = Qᴴ dA R⁻¹ of the first k columns, C = Ω + dR R⁻¹, where Ω = Qᴴ dQ is
+    anti-Hermitian and dR R⁻¹ upper triangular with a real diagonal: what is below the
+    diagonal is that of Ω, and so is the imaginary part of the diagonal.
+    """
+    *_, m, columns = q.type.shape
+    k = min(m, r.type.shape[-1])
+    square, qh = leading(r, k, k), adjoint(q)
+    divide = TriangularSolve(False, False)
+
+    def push(da: Value) -> tuple[Value, Value]:
+        da = columns_at(da, order[0]) if order else da
+        ratio = divide(square, leading(da, m, k))
+        c = matmul(qh, ratio)
+        below = padded(lower_triangle(c, -1), columns, columns)
+        turn = below - adjoint(below)
+        if dtypes.is_complex(q.type.dtype):
+            along = as_diagonal(imaginary(diagonal(c)))
+            turn = turn + padded(along, columns, columns)
+        dr = upper_triangle(matmul(qh, da) - matmul(turn, r))
+        dq = matmul(q, turn)
+        if columns < m:  # what of dA is outside of the columns of Q
+            dq = dq + (ratio - matmul(q, c))
+        return dq, dr
+
+    return push

@@ -123,7 +123,7 @@ class _OfSquare(Primitive):
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
 
     def steps(self, n: int) -> Sequence[unrolled.Step]:
-        """How many small matrices are computed, of n rows and columns."""
+        """The number of small matrices that are computed, of n rows and columns."""
         raise self._missing("steps", "evaluation", [])
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
@@ -305,7 +305,7 @@ def _sign(pivots: Value, dtype: Any) -> Value:
 
 
 def _in_place_of_zeros(a: Value, pivots: Value) -> Value:
-    """What to add to pivots that are zero: a rounding of the largest element."""
+    """The number that is added to pivots of zero: a rounding of the largest element."""
     dtype = dtypes.real_part(a.type.dtype)
     rank = a.type.ndim
     size = abs_(a)

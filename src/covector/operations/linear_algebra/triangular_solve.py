@@ -120,7 +120,7 @@ class TriangularSolve(Primitive):
         return lapack.call(ctx, trsm, [a, b], types, types[1:])
 
     def _steps(self, a: ArrayType, b: ArrayType) -> Sequence[unrolled.Step]:
-        """How many small systems of real numbers are computed: by substitution."""
+        """The number of small real systems, which are solved by substitution."""
         n, width = a.shape[-1], b.shape[-1]
         # x op(A) = b is op(A)ᵀ xᵀ = bᵀ
         turned = self.transpose_a == self.left_side

@@ -11,7 +11,7 @@ from covector.core.annotations import Batched, Value, Values
 from covector.core.convert import scalar
 from covector.core.primitive import Linear, Linearized, Primitive, Work, operation
 from covector.core.types import ArrayType, show_types
-from covector.errors import NotDifferentiable, TypeMismatch
+from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import align, zeros
 from covector.operations.linear_algebra import lapack
@@ -23,21 +23,11 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 
-class _Reduction(lapack.OnMatrices):
-    """A similar matrix, and the reflections whose product makes it similar."""
-
-    def linearize(self, active: Sequence[bool], a: Value) -> Linearized:
-        raise NotDifferentiable(
-            f"{self.name} of a matrix, here of {a.type}, has no derivative rule: it is "
-            "a step on the way to eigenvalues. covector.numpy.linalg.eigh and eig have "
-            "one."
-        )
-
-
-class Hessenberg(_Reduction):
+class Hessenberg(lapack.OnMatrices):
     """H of A = Q H Qᴴ, zero below its first subdiagonal, and reflections of Q.
 
-    Their vectors are where H is zero, and their numbers τ ``[..., n − 1]`` beside.
+    Their vectors are where H is zero, and their numbers τ ``[..., n − 1]`` beside. The
+    derivative is a loop: ``lax.linalg.hessenberg`` has it.
     """
 
     def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
@@ -68,11 +58,12 @@ class Hessenberg(_Reduction):
 
 
 @operation
-class Tridiagonal(_Reduction):
+class Tridiagonal(lapack.OnMatrices):
     """T of A = Q T Qᴴ for Hermitian A: its matrix, diagonal, subdiagonal, and τ.
 
-    The matrix has T on its three diagonals, and on the side of the triangle that is
-    read the vectors of the reflections of Q. The diagonals are real.
+    The matrix has T in the triangle that is read and beyond it the vectors of the
+    reflections of Q; the other triangle is as it was. The diagonals are real. The
+    derivative is a loop: ``lax.linalg.tridiagonal`` has it.
     """
 
     lower_triangular: bool = True

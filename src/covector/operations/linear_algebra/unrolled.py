@@ -172,7 +172,7 @@ def _loop(
     columns: Sequence[HloValue],
     stack: ArrayType,
 ) -> list[HloValue]:
-    """What programs of numbers make of each index of vectors, one after the other.
+    """The results of programs of numbers at each index of vectors, one after the other.
 
     ``map`` of StableHLO has one result, and XLA:CPU would compute what several results
     share for each of them. A reduction over windows can have several: here windows hold

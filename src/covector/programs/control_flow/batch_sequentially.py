@@ -10,7 +10,7 @@ from typing import Any
 
 from covector.core.annotations import AxisName, Value
 from covector.core.effects import Effect
-from covector.core.masks import drop, in_groups, merge, scatter, select
+from covector.core.masks import drop, in_groups, merge, present_mask, scatter, select
 from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.errors import ArgumentError
@@ -36,7 +36,7 @@ def batch_sequentially(
             f"one after the other, and cannot communicate over the axis "
             f"{name!r} in it. Take the effects or the collectives out."
         )
-    mask = [d is not None for d in dims]
+    mask = present_mask(dims)
     shared = drop(args, mask)
     rows = select(align_masked(size, args, dims, mask), mask)
     types = [x.type for x in shared]

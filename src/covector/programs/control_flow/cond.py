@@ -6,7 +6,7 @@ residuals), missing results are zeros, so that all branches keep the same types.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,19 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, drop, merge, present, scatter
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.masks import Mask, drop, merge, present, present_mask, scatter
+from covector.core.primitive import (
+    Linearized,
+    Operand,
+    Primitive,
+    linear_mask,
+    operation,
+)
 from covector.core.source import Line
 from covector.core.staging import StagingTrace
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
-from covector.errors import (
-    BatchedCondWarning,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import BatchedCondWarning, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.operations.bitwise import not_
@@ -43,9 +45,7 @@ from covector.programs.control_flow.cond_rules import (
     transpose_branches,
 )
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
-from covector.programs.control_flow.safe_operands import (
-    if_taken,
-)
+from covector.programs.control_flow.safe_operands import if_taken
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.jaxpr_passes import (
@@ -125,6 +125,11 @@ class Cond(ProgramPrimitive):
         check_no_collectives("cond", "the predicate", self.branches, types[0].varying)
         return super().varying_rule(types, checked_axes)
 
+    def _of_branches(self, change: Callable[..., Any], *key: Any) -> Any:
+        """``change(first, rest, *key)`` of the branches, memoised on the first."""
+        first, *rest = self.branches
+        return first.memo(change, tuple(rest), *key)
+
     def branch_at(self, index: Any) -> Jaxpr:
         """The branch for a known index; the nearest one if it is out of range."""
         return self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]
@@ -145,10 +150,8 @@ class Cond(ProgramPrimitive):
     ) -> Linearized:
         if _is_known(index):
             return _linearize_known(self.branch_at(index), active[1:], operands)
-        first, *rest = self.branches
-        split = first.memo(
-            linearize_branches, tuple(rest), tuple(active[1:]), index.type.varying
-        )
+        key = tuple(active[1:]), index.type.varying
+        split = self._of_branches(linearize_branches, *key)
         split = split._replace(
             primal=make_cond(split.primal, self.line), linear=make_cond(split.linear)
         )
@@ -158,12 +161,9 @@ class Cond(ProgramPrimitive):
     def transpose(
         self, cotangents: Sequence[Value], index: Operand, *args: Operand
     ) -> Sequence[Array | None]:
-        linear = tuple([type(a) is Linear for a in args])
-        nonzero_cts = tuple([ct is not None for ct in cotangents])
-        first, *rest = self.branches
-        branches, nonzero = first.memo(
-            transpose_branches, tuple(rest), linear, nonzero_cts
-        )
+        linear = linear_mask(args)
+        key = linear, present_mask(cotangents)
+        branches, nonzero = self._of_branches(transpose_branches, *key)
         known = drop(args, linear)
         cts_in = make_cond(branches)(index, *known, *present(cotangents))
         return [None, *scatter(cts_in, nonzero)]
@@ -176,10 +176,8 @@ class Cond(ProgramPrimitive):
     def partition(
         self, types: Sequence[ArrayType], later: Mask, policy: Policy
     ) -> Partition:
-        first, *rest = self.branches
-        made = first.memo(
-            partition_branches, tuple(rest), later, policy, types[0].varying
-        )
+        key = later, policy, types[0].varying
+        made = self._of_branches(partition_branches, *key)
         sources = [i + 1 if i >= 0 else i for i in made.residual_sources]
         return Partition(
             make_cond(made.forward, self.line),
@@ -215,13 +213,13 @@ class Cond(ProgramPrimitive):
             return batch_sequentially(self, axis, size, args, dims)
         if dim is not None:
             _warn_of_select(self)
-            mask = [d is not None for d in rest]
+            mask = present_mask(rest)
             operands = align_masked(size, operands, rest, mask)
             rest = front_dims(mask)
         found = [b.memo(batch_jaxpr, size, rest, None, axis)[1] for b in self.branches]
         force = tuple(
             [
-                dim is not None or any([d is not None for d in ds])
+                dim is not None or any(present_mask(ds))
                 for ds in zip(*found, strict=True)
             ]
         )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from covector.core.jaxpr import Equation, Jaxpr, run
 from covector.core.show import nested_programs
+from covector.core.source import at_line
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -60,7 +61,7 @@ def check_no_collectives(
             if not shared:
                 continue
             axis = min(shared, key=str)
-            line = f" at {equation.line}" if equation.line is not None else ""
+            line = at_line(equation.line)
             raise TypeMismatch(
                 f"{who}: {what} varies over the mesh axis {axis!r}, so devices may "
                 f"part ways here, but {program.name} communicates over {axis!r} "

@@ -7,7 +7,7 @@ from typing import Any
 from covector.core.annotations import AxisName, BatchDims, Tangents, Value, Values
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
-from covector.core.masks import Mask, fixpoint, scatter
+from covector.core.masks import Mask, fixpoint, present_mask, scatter
 from covector.core.trace import Trace, current
 from covector.programs.higher_order.program_primitive import ProgramPrimitive
 from covector.transforms.batch import batch_jaxpr, front_dims
@@ -37,16 +37,16 @@ class LoopPrimitive(ProgramPrimitive):
     ) -> tuple[list[Any], list[Any]]:
         """The results and their tangents, by one loop; None is a zero tangent."""
         given = self.split(tangents)
-        active = [[d is not None for d in group] for group in given]
+        active = [present_mask(group) for group in given]
         loop, masks, result_masks = self.with_tangents(active, separate)
         columns = zip(self.split(primals), given, masks, strict=True)
         both = [(*xs, *tangents_of(xs, ds, mask)) for xs, ds, mask in columns]
         rest = iter(loop(*[x for group in both for x in group]))
-        outs, moved = [], []
+        outs, out_tangents = [], []
         for mask in result_masks:
             outs += islice(rest, len(mask))
-            moved += scatter(rest, mask)
-        return outs, moved
+            out_tangents += scatter(rest, mask)
+        return outs, out_tangents
 
     def differentiate(
         self, parent: Trace, tangent_trace: Trace, primals: Values, tangents: Tangents
@@ -81,6 +81,6 @@ def batch_step(
     def step(mask: Mask) -> Any:
         dims = (*consts, *front_dims(mask), *xs)
         made = body.memo(batch_jaxpr, size, dims, (*mask, *others), axis)
-        return made, [d is not None for d in made[1][: len(mask)]]
+        return made, present_mask(made[1][: len(mask)])
 
     return fixpoint(carry, step)

@@ -18,7 +18,7 @@ class Observer:
     batch: Callable[..., Any] = staticmethod(batch_flat)
 
     def scan(self, step: Any, xs: Any, length: int) -> tuple[Any, Any]:
-        """What runs as the step of a scan, and over what."""
+        """The step of a scan as it is run, and its operands."""
         return step, xs
 
     def run_while(
@@ -28,4 +28,4 @@ class Observer:
         return loop.run_while(test, step, init, checkpoints)
 
     def computed(self, op: Any, args: Any, values: Any) -> None:
-        """What an operation on known values gave, while a function was traced."""
+        """The results of an operation on known values, while a function was traced."""

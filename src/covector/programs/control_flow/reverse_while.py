@@ -24,8 +24,14 @@ from covector.core.annotations import AxisName, BatchDims, Batched, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, drop, in_groups, scatter, select
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.masks import Mask, drop, in_groups, present_mask, scatter, select
+from covector.core.primitive import (
+    Linearized,
+    Operand,
+    Primitive,
+    linear_mask,
+    operation,
+)
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
@@ -40,9 +46,7 @@ from covector.operations.reductions import ReduceMax
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import step_running
 from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
-from covector.programs.control_flow.scan_rules import (
-    jvp_body,
-)
+from covector.programs.control_flow.scan_rules import jvp_body
 from covector.programs.control_flow.treeverse import visit_backwards
 from covector.programs.control_flow.while_rules import adjoint
 from covector.programs.higher_order.call import call
@@ -202,7 +206,7 @@ class ReverseWhile(LoopPrimitive):
     ) -> Sequence[Value | None]:
         """The cotangents of the ct carry forwards, the others then backwards."""
         _, *groups = self.split((count, *args))
-        linear = [tuple([type(a) is Linear for a in group]) for group in groups]
+        linear = [linear_mask(group) for group in groups]
         made = self.forward.memo(adjoint, self.backward, *linear)
         masks = (linear[0], made.primal_carry, made.ct_carry)
         known = [drop(*pair) for pair in zip(groups, masks, strict=True)]
@@ -244,9 +248,7 @@ class ReverseWhile(LoopPrimitive):
         mixes = [p.memo(communicates, axis) for p in (self.forward, self.backward)]
         if diverges and any(mixes):
             raise _mixes(axis)
-        _, consts, primals, cts = [
-            tuple([d is not None for d in group]) for group in self.split(dims)
-        ]
+        _, consts, primals, cts = [present_mask(group) for group in self.split(dims)]
         if diverges:
             primals, cts = (True,) * len(primals), (True,) * len(cts)
 

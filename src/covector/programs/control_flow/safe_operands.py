@@ -18,7 +18,7 @@ from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, Tangents, Value, Values
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.masks import Mask, merge, scatter, select
+from covector.core.masks import Mask, merge, present_mask, scatter, select
 from covector.core.number_info import iinfo
 from covector.core.primitive import (
     Linearized,
@@ -130,7 +130,7 @@ class SafeOperands(ManyResults):
         return {k for k, tangent in enumerate(mask[1:]) if tangent}
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
-        mask = [d is not None for d in dims[1:]]
+        mask = present_mask(dims[1:])
         operands = align_masked(size, args, dims, [True, *mask])
         axes = [(m, *a) for m, a in zip(mask, self.axes, strict=True)]
         return SafeOperands(tuple(axes), self.always)(*operands), front_dims(mask)

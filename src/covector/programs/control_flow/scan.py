@@ -26,10 +26,18 @@ from covector.core.masks import (
     at_sources,
     in_groups,
     present,
+    present_mask,
     scatter,
     select,
 )
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.primitive import (
+    Linear,
+    Linearized,
+    Operand,
+    Primitive,
+    linear_mask,
+    operation,
+)
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
@@ -191,16 +199,16 @@ class Scan(LoopPrimitive):
             given = [*invariant, *present(const_tangents)]
             start = tangents_of(carry, carry_tangents, made.carry)
             linear = self.like(made.linear, len(given), len(start))
-            moved = linear(*given, *start, *per_step, *present(x_tangents))
-            return scatter(moved, (*made.carry, *made.ys))
+            out_tangents = linear(*given, *start, *per_step, *present(x_tangents))
+            return scatter(out_tangents, (*made.carry, *made.ys))
 
         return outs[: len(self.jaxpr.outputs)], push
 
     def transpose(
         self, cotangents: Sequence[Value | None], *args: Operand
     ) -> Sequence[Array | None]:
-        linear = tuple([type(a) is Linear for a in args])
-        nonzero = tuple([ct is not None for ct in cotangents])
+        linear = linear_mask(args)
+        nonzero = present_mask(cotangents)
         made = self.jaxpr.memo(transpose_body, *self.counts, linear, nonzero)
         consts, carry, xs = self.split(args)
         known, known_xs = _known(consts), _known(xs)
@@ -270,7 +278,7 @@ class Scan(LoopPrimitive):
         pairs = zip(xs, x_dims, strict=True)
         xs = [move_axis(x, 0, 1) if d == 0 else x for x, d in pairs]
         step_dims = [None if d is None else max(d - 1, 0) for d in x_dims]
-        mask = tuple([d is not None for d in carry_dims])
+        mask = present_mask(carry_dims)
         (program, out_dims), mask = batch_step(
             self.jaxpr, size, axis, const_dims, mask, step_dims
         )

@@ -14,13 +14,10 @@ from covector.core.jaxpr import Atom, Jaxpr, Var
 from covector.core.masks import in_groups
 from covector.core.promotion import promote
 from covector.core.references import Ref, write_back
+from covector.core.source import at_line
 from covector.core.staging import Staged, stage
 from covector.core.types import INVARIANT, ArrayType
-from covector.errors import (
-    TreeMismatch,
-    TypeMismatch,
-    TypePromotionError,
-)
+from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
 from covector.tree.registry import PyTreeDef
@@ -139,7 +136,7 @@ def made_at(jaxpr: Jaxpr, atom: Atom) -> str:
     """The source line that made an output, for messages."""
     for equation in jaxpr.equations:
         if atom in equation.outputs:
-            return f", made at {equation.line}" if equation.line is not None else ""
+            return at_line(equation.line, ", made")
     return ""
 
 

@@ -21,8 +21,15 @@ from covector.core.annotations import AxisName, BatchDims, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, in_groups, scatter, select
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.masks import Mask, in_groups, present_mask, scatter, select
+from covector.core.primitive import (
+    Linear,
+    Linearized,
+    Operand,
+    Primitive,
+    linear_mask,
+    operation,
+)
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, pvary_like
@@ -46,11 +53,11 @@ from covector.programs.control_flow.while_rules import (
 )
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.dead_code import dce, trimmed
-from covector.programs.higher_order.effects import without_effects
 from covector.programs.higher_order.jaxpr_passes import (
     cast_outputs,
     forwarded_inputs,
     with_inputs,
+    without_effects,
 )
 from covector.programs.higher_order.program_primitive import Execution, Where
 from covector.programs.higher_order.regions import (
@@ -234,13 +241,13 @@ class While(LoopPrimitive):
         if not self.counted:
             return self._transpose_uncounted(cotangents, *args)
         (count,), consts, carry = self.split(args)
-        linear = tuple([type(a) is Linear for a in args[1:]])
-        given = tuple([ct is not None for ct in cotangents])
+        linear = linear_mask(args[1:])
+        given = present_mask(cotangents)
         body, counts = self.body_jaxpr, (len(consts), len(carry))
         made = body.memo(transpose_body, *counts, linear, given, False)
-        moving = (*made.consts, *made.carry)
-        types = [t.strong() for t in select(body.in_types, moving)]
-        cts = select([*[None] * len(consts), *cotangents], moving)
+        nonzero = (*made.consts, *made.carry)
+        types = [t.strong() for t in select(body.in_types, nonzero)]
+        cts = select([*[None] * len(consts), *cotangents], nonzero)
         cts = map(instantiate, cts, types)
         consts = [a for a in consts if type(a) is not Linear]
         carry = select(carry, made.known_carry)
@@ -249,7 +256,7 @@ class While(LoopPrimitive):
         settings = (forward, made.jaxpr), (len(consts), len(carry)), self.checkpoints
         cts_in = reverse_while(*settings, count, *consts, *carry, *cts)
         # A carry that starts known, at zero, has no cotangent to give back.
-        pairs = zip(scatter(cts_in, moving), linear, strict=True)
+        pairs = zip(scatter(cts_in, nonzero), linear, strict=True)
         return [None, *[ct if m else None for ct, m in pairs]]
 
     def _transpose_uncounted(self, cotangents: Any, *args: Any) -> Sequence[Any]:
@@ -298,7 +305,7 @@ class While(LoopPrimitive):
         test_consts, consts, carry = self.split(args)
         test_dims, const_dims, carry_dims = self.split(dims)
         const_mask, carry_mask = [
-            tuple([d is not None for d in group]) for group in (const_dims, carry_dims)
+            present_mask(group) for group in (const_dims, carry_dims)
         ]
 
         def over_batch(mask: Mask) -> Any:

@@ -154,9 +154,8 @@ def adjoint(
         consts, primal, ct_cts = in_groups(values, *split)
         # What is wanted depends on none of these, though an operation that carries
         # a program may take them beside what it does depend on.
-        unknown = map(zeros, known_cts)
-        none = [None] * len(primals)
-        _, after, _ = pull([*consts, *unknown, *primal], none, ct_cts)
+        known = [*consts, *map(zeros, known_cts), *primal]
+        _, after, _ = pull(known, [None] * len(primals), ct_cts)
         after = map(instantiate, after, of_cts)
         return [*run(known_forward, [*consts, *primal]), *after]
 

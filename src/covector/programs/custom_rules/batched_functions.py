@@ -12,6 +12,7 @@ from typing import Any
 
 from covector.core.annotations import AxisName, BatchDims, Value
 from covector.core.jaxpr import run
+from covector.core.masks import present_mask
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import AxisError
@@ -87,7 +88,7 @@ def lanes_differ(
     def over_batch(*values: Value) -> Sequence[Any]:
         nonlocal differ
         outs, dims = batch_flat(per_lane, size, values, [None] * len(types), axis)
-        differ = differ or any([d is not None for d in dims])
+        differ = differ or any(present_mask(dims))
         return outs
 
     stage(over_batch, types, who)

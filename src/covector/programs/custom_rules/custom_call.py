@@ -27,6 +27,7 @@ from covector.core.annotations import (
 from covector.core.array_like import Array
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import present_mask
 from covector.core.primitive import operation
 from covector.core.references import values_of
 from covector.core.staging import Staged, StagingTrace, stage
@@ -108,7 +109,7 @@ class CustomCall(RuledProgram):
         if any(self.inert):
             mask = (*self.inert, *[False] * (len(tangents) - len(self.inert)))
             tangents = [None if m else t for t, m in zip(tangents, mask, strict=True)]
-            if not any([t is not None for t in tangents]):
+            if not any(present_mask(tangents)):
                 outs = parent.process(self, primals)
                 return outs, [None] * len(outs)
         rule = self.jvp if forward or self.vjp is None else self.vjp
@@ -144,7 +145,7 @@ class CustomCall(RuledProgram):
 
         def adapt(rule: Rule) -> Rule:
             def on_all(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-                active = [t is not None for t in tangents[:m]]
+                active = present_mask(tangents[:m])
                 values = over.refuse(primals[:m], active, differentiated_error)
                 given = primals[m:], tangents[m:]
                 return halves(over.run(lambda: chain(*rule(*given)), values))
@@ -158,7 +159,7 @@ class CustomCall(RuledProgram):
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
     ) -> Batched:
         types = [a.type for a in args]
-        batched_out = any([d is not None for d in dims])
+        batched_out = any(present_mask(dims))
         batched_out = batched_out or lanes_differ(self.fun, size, axis, types, self.who)
         batch = Batch(size, axis, batched_out, self.who)
 

@@ -8,16 +8,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType
-from typing import (
-    Any,
-    Concatenate,
-    Generic,
-    ParamSpec,
-    Self,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 
 from covector import tree
 from covector.core.annotations import Tangents, Untyped, Value
@@ -32,7 +23,7 @@ from covector.core.flat import (
     who_of,
     with_fixed,
 )
-from covector.core.masks import merge, present, scatter, select
+from covector.core.masks import merge, present, present_mask, scatter, select
 from covector.core.source import take_names
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -321,7 +312,7 @@ def _flat_vjp(
     assert bwd is not None, "set with fwd"
 
     def rule(primals: Sequence[Value], tangents: Tangents) -> Any:
-        active = [t is not None for t in tangents]
+        active = present_mask(tangents)
         values = map(CustomVJPPrimal, primals, active) if symbolic else primals
         given, _ = in_tree.unflatten(values)
         value, kept = pair(_without_tangents(fwd, given), who, "(value, residuals)")
@@ -359,7 +350,7 @@ def _flat_vjp(
 
 
 def _without_tangents(fwd: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """What ``fwd`` returns, run where no tangent is: in a split, beside them."""
+    """The result of ``fwd``, run where no tangent is: in a split, beside them."""
     trace = current.trace
     if type(trace) is not SplitTrace:
         return fwd(*args)

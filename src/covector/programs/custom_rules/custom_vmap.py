@@ -28,7 +28,7 @@ from covector.core.flat import (
     who_of,
 )
 from covector.core.jaxpr import Jaxpr, needed_equations, run
-from covector.core.masks import merge, scatter, select
+from covector.core.masks import merge, present_mask, scatter, select
 from covector.core.primitive import operation
 from covector.core.source import function_name, take_names
 from covector.core.staging import restage, stage
@@ -36,7 +36,7 @@ from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.errors import MissingRule, TreeMismatch, TypeMismatch
 from covector.lowering.evaluate import base
-from covector.operations.broadcasting import batched, move_axis
+from covector.operations.broadcasting import batched, in_front
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,
@@ -66,12 +66,8 @@ class CustomVmap(RuledProgram):
     who: str
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
-        mask = [d is not None for d in dims]
-        values = [
-            x if d is None else move_axis(x, d, 0)
-            for x, d in zip(args, dims, strict=True)
-        ]
-        outs, batched_outs = self.rule(values, mask, size)
+        mask = present_mask(dims)
+        outs, batched_outs = self.rule(in_front(args, dims), mask, size)
         return outs, list(front_dims(batched_outs))
 
     def batch_named(
@@ -80,7 +76,7 @@ class CustomVmap(RuledProgram):
         """The rule, which has the whole batch at hand; the function where all share its
         arguments.
         """
-        if any([d is not None for d in dims]):
+        if any(present_mask(dims)):
             return self.batch(size, args, dims)
         program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims), None, axis)
         return call(program)(*args), out_dims
@@ -90,7 +86,7 @@ class CustomVmap(RuledProgram):
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         current.trace = parent
         outs = self(*primals)
-        active = tuple([t is not None for t in tangents])
+        active = present_mask(tangents)
         program = self.jaxpr.memo(pushed_jaxpr, active)
         op = CustomVmap(program, _pushed_rule(self.rule, active), self.who)
         current.trace = tangent_trace

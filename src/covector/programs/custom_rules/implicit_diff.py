@@ -19,7 +19,7 @@ from covector.core.annotations import AxisName, BatchDims, Batched, Value, Value
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, split_aux
 from covector.core.jaxpr import Jaxpr
-from covector.core.masks import Mask, fixpoint
+from covector.core.masks import Mask, fixpoint, present_mask
 from covector.core.primitive import Primitive
 from covector.core.show import nested_programs
 from covector.core.staging import Staged, stage
@@ -31,11 +31,7 @@ from covector.programs.control_flow.branches import with_captured_inputs
 from covector.programs.higher_order.call import Inlined
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import with_inputs
-from covector.programs.higher_order.partition import (
-    Partition,
-    Policy,
-    with_all_inputs,
-)
+from covector.programs.higher_order.partition import Partition, Policy, with_all_inputs
 from covector.programs.higher_order.regions import Region, call_region, rule_region
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import linearize_jaxpr
@@ -116,9 +112,9 @@ class Solver(Inlined):
                 force = (*mask, *[False] * (len(program.outputs) - self.count))
                 made[program] = program.memo(batch_jaxpr, size, given, force, axis)
             columns = zip(*[d[: self.count] for _, d in made.values()], strict=True)
-            return made, [any([d is not None for d in column]) for column in columns]
+            return made, [any(present_mask(column)) for column in columns]
 
-        made, mask = fixpoint([d is not None for d in vector_dims], step)
+        made, mask = fixpoint(present_mask(vector_dims), step)
         vector = [
             batched(size, x, d) if m else x
             for x, d, m in zip(vector, vector_dims, mask, strict=True)

@@ -20,6 +20,7 @@ from covector.core.annotations import (
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, check_functions, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import present_mask
 from covector.core.primitive import Linear, Operand, Work, operation
 from covector.core.staging import Staged, StagingTrace, stage
 from covector.core.trace import Trace, current
@@ -137,7 +138,7 @@ class LinearCall(ProgramPrimitive):
         outs, out_tangents = jvp_flat(
             self.evaluate, primals, active_tangents, parent.name, tangent_trace
         )
-        if any([t is not None for t in tangents[n:]]):
+        if any(present_mask(tangents[n:])):
             current.trace = tangent_trace
             pairs = zip(tangents[n:], primals[n:], strict=True)
             filled = [instantiate(t, p.type.strong()) for t, p in pairs]
@@ -174,7 +175,7 @@ class LinearCall(ProgramPrimitive):
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
     ) -> Batched:
         n = self.residual_count
-        batched_out = any([d is not None for d in dims])
+        batched_out = any(present_mask(dims))
         batch = Batch(size, axis, batched_out, self.who)
         out_types = self.out_types
         if batched_out:
@@ -184,7 +185,7 @@ class LinearCall(ProgramPrimitive):
             return batch.run(self.evaluate, [*residuals, *tangents], dims)
 
         def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-            """What belongs to an operand that all lanes share is summed."""
+            """Cotangents of an operand that all lanes share are summed."""
             ct_dims = [None if ct is None else batch.out_dim for ct in cotangents]
             cts_in, found = batch_flat(
                 lambda *xs: self.pull(xs[:n], xs[n:]),

@@ -16,7 +16,7 @@ from typing import Any
 from covector.core.annotations import Value
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import present
-from covector.core.primitive import Linear, Linearized, Operand, operation
+from covector.core.primitive import Linear, Linearized, Operand, linear_mask, operation
 from covector.errors import NotDifferentiable
 from covector.operations.arithmetic import neg, sub
 from covector.programs.custom_rules.implicit_diff import (
@@ -93,7 +93,7 @@ class LinearSolve(Solver):
             for ct, b in zip(cotangents, right, strict=False)
         ]
         cts_in = self._transposed()(*consts, *cts_out)
-        linear = [type(b) is Linear for b in right]
+        linear = linear_mask(right)
         found = [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
         return [*[None] * len(consts), *found]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from covector.core.annotations import Tangents, Value, Values
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import present
+from covector.core.masks import present, present_mask
 from covector.core.primitive import operation
 from covector.core.trace import Trace, current
 from covector.operations.arithmetic import neg
@@ -56,7 +56,7 @@ class Root(Solver):
         outs = self(*primals)
         operands = [*self.split(primals)[0], *outs[: self.count]]
         const_tangents, _ = self.split(tangents)
-        push = self.push_consts([t is not None for t in const_tangents], operands)
+        push = self.push_consts(present_mask(const_tangents), operands)
         # What touches a tangent is staged down in its trace, the rest computed here.
         if tangent_trace is not parent:
             current.trace = SplitTrace(parent, tangent_trace)

@@ -4,15 +4,16 @@ Every rule transforms the jaxpr, memoised on it, and calls the transformed one. 
 layer that is called twelve times is transformed once, and remains twelve calls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.jaxpr import Jaxpr, run
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, read, replaced, run
 from covector.core.masks import Mask, drop, present, scatter
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
 from covector.lowering.compile import compile_program
 from covector.lowering.hlo import HloResults, HloValue
@@ -62,6 +63,7 @@ class Call(ProgramPrimitive):
     def transpose(
         self, cotangents: Sequence[Value | None], *args: Operand
     ) -> Sequence[Value | None]:
+        # Written out: every gradient of a jitted function comes this way.
         linear = tuple([type(a) is Linear for a in args])
         given = tuple([ct is not None for ct in cotangents])
         program, nonzero = self.jaxpr.memo(transpose_jaxpr, linear, given)
@@ -98,6 +100,50 @@ class Call(ProgramPrimitive):
 def call(jaxpr: Jaxpr, separate: bool = False) -> Call:
     """The operation that runs a program; the same one each time."""
     return jaxpr.memo(Call, separate)
+
+
+def without_calls(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with the equations of called ones in place of the calls, but of
+    separate ones; itself if there are none (memoise on the program).
+    """
+    if all([_called(e) is None for e in jaxpr.equations]):
+        return jaxpr
+    values: dict[Var, Atom] = {}
+    equations: list[Equation] = []
+    for e in jaxpr.equations:
+        inputs, program = replaced(values, e.inputs), _called(e)
+        if program is None:
+            equations.append(Equation(e.op, inputs, e.outputs, e.line))
+            continue
+        program = program.memo(without_calls)
+        inside = dict(zip(program.inputs, inputs, strict=True))
+        equations += _copies(program, inside, e.line)
+        values.update(zip(e.outputs, read(inside, program.outputs), strict=True))
+    outputs = replaced(values, jaxpr.outputs)
+    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
+
+
+def _called(e: Equation) -> Jaxpr | None:
+    """The program that an equation calls, if it need not be separate."""
+    return e.op.jaxpr if type(e.op) is Call and not e.op.separate else None
+
+
+def _copies(
+    jaxpr: Jaxpr, values: dict[Var, Atom], line: Line | None
+) -> Iterator[Equation]:
+    """The equations of a program that is called on this line, with new variables."""
+    for e in jaxpr.equations:
+        outputs = [Var(v.type) for v in e.outputs]
+        yield Equation(e.op, read(values, e.inputs), outputs, _inside(line, e.line))
+        values.update(zip(e.outputs, outputs, strict=True))
+
+
+def _inside(around: Line | None, line: Line | None) -> Line | None:
+    """A line of a function that is called on another, in the named scope of that."""
+    if line is None or around is None or not around.scope:
+        return line or around
+    scopes = [scope for scope in (around.scope, line.scope) if scope]
+    return line._replace(scope="/".join(scopes))
 
 
 class Inlined(ProgramPrimitive):

@@ -1,8 +1,11 @@
-"""Passes on the bodies of loops and branches: cast outputs, add zeros, slice, jvp.
+"""Passes on programs that operations carry: cast outputs, add zeros, slice, jvp.
 
 A loop needs a body whose results have exactly the types of its carry; branches need
 the same results in the same order. These passes add the casts and the zeros for that,
 and find which results of a body depend on which of its inputs.
+
+Effects happen once, in the pass that computes the values. A recomputation (of a
+checkpoint or a while loop, in reverse) runs the program ``without_effects``.
 """
 
 from collections.abc import Sequence
@@ -14,10 +17,13 @@ from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, needed_equations, run
-from covector.core.masks import present, scatter, select
+from covector.core.masks import present, present_mask, scatter, select
 from covector.core.primitive import Primitive
+from covector.core.show import nested_programs
+from covector.core.source import at_line
 from covector.core.staging import restage
 from covector.core.types import INVARIANT, ArrayType
+from covector.errors import NotDifferentiable
 from covector.operations.broadcasting import BroadcastInDim, zeros
 from covector.operations.casting import ConvertElementType
 from covector.operations.collectives import PVary
@@ -151,7 +157,7 @@ def jvp_jaxpr(
             zeros(t.strong()) if d is None and f else d
             for d, f, t in zip(out_tangents, force, jaxpr.out_types, strict=True)
         ]
-        nonzero[:] = [d is not None for d in out_tangents]
+        nonzero[:] = present_mask(out_tangents)
         return [*outs, *present(out_tangents)]
 
     tangent_types = [t.strong() for t in select(jaxpr.in_types, active)]
@@ -165,3 +171,39 @@ def select_per_lane(index: Value, values: Sequence[Value]) -> Value:
     if len(shape) > 1:
         index = BroadcastInDim(shape, (0,))(index)
     return select_n(index, *values)
+
+
+def without_effects(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without its lasting effects (memoise on the program).
+
+    Raises:
+      NotDifferentiable: a result depends on what such an effect gave.
+    """
+    if all([e.op.pure for e in jaxpr.equations]):
+        return jaxpr
+    given = set(jaxpr.inputs)
+    wanted = {a for a in jaxpr.outputs if type(a) is Var} - given
+    kept = []
+    for equation in reversed(jaxpr.equations):
+        if not wanted.isdisjoint(equation.outputs):
+            kept.append(_without_effects(equation))
+            read = {a for a in equation.inputs if type(a) is Var}
+            wanted |= read - given
+    return Jaxpr(jaxpr.inputs, kept[::-1], jaxpr.outputs, jaxpr.name)
+
+
+def _without_effects(equation: Equation) -> Equation:
+    """An equation whose results are read, without effects."""
+    op = equation.op
+    if op.pure:
+        return equation
+    if not nested_programs(op):
+        where = at_line(equation.line)
+        raise NotDifferentiable(
+            f"{op!r}{where} has an effect, which happens once, and a result that is "
+            "needed again for a derivative, where the program around it is run again. "
+            "Compute the result outside of checkpoint or while_loop and pass it in, or "
+            "keep it by a policy (covector.checkpoint_policies)."
+        )
+    quiet = op.with_programs(lambda program: program.memo(without_effects))
+    return Equation(quiet, equation.inputs, equation.outputs, equation.line)

@@ -24,7 +24,7 @@ class named_scope:
     as ``op_name`` in the text of the compiled program.
 
     Raises:
-      ArgumentError: ``name`` is no text, or empty.
+      ArgumentError: ``name`` is not a text, or empty.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> @cv.jit

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from covector.core.annotations import Batched
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask
-from covector.core.primitive import Linear, ManyResults, costs_nothing
+from covector.core.primitive import ManyResults, costs_nothing, linear_mask
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.lowering.tokens import TOKENS
@@ -28,7 +28,7 @@ from covector.programs.higher_order.regions import (
     operands_after_steps,
 )
 from covector.programs.higher_order.separate_tangents import separate
-from covector.transforms.linearity import is_linear
+from covector.transforms.transpose import is_linear
 
 
 class Where(NamedTuple):
@@ -120,7 +120,7 @@ class ProgramPrimitive(ManyResults):
 
     def linear_in(self, args: Sequence[Any]) -> bool:
         """Programs are linear at every step, and what decides does not depend on it."""
-        linear = [type(a) is Linear for a in args]
+        linear = linear_mask(args)
         if any([linear[i] for i in self.deciding_operands]):
             return False
         mask = operands_after_steps(self.regions, linear)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core.annotations import Values
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Jaxpr, Var, read
 from covector.core.masks import Mask, fixpoint, present, select
 from covector.core.source import attributes_lines_of_equations, running
 from covector.core.staging import restage
@@ -77,14 +77,14 @@ def _run(jaxpr: Jaxpr, args: Sequence[Any], tangents: set[Var]) -> Values:
     try:
         for e in jaxpr.equations:
             running.equation = e
-            operands = [env[a] if type(a) is Var else a for a in e.inputs]
+            operands = read(env, e.inputs)
             mask = [type(a) is Var and a in tangents for a in e.inputs]
             outs, dependent = _separate_results(e.op, mask, operands)
             env.update(zip(e.outputs, outs, strict=True))
             tangents.update([e.outputs[k] for k in dependent])
     finally:
         running.equation = outer
-    return [env[o] if type(o) is Var else o for o in jaxpr.outputs]
+    return read(env, jaxpr.outputs)
 
 
 def _separate_results(

@@ -1,27 +1,20 @@
 """Tiering: the choice between running a loop or branch on the host and compiling it.
 
-Compiling costs some 30 ms, and a call of the executable 5 µs; on the host an operation
-costs 2 µs every time. How often a loop will be run again is not known. The ski-rental
-rule: run on the host until that has cost as much as compiling, then compile; it never
-costs more than twice the optimum.
+``core/host_budget.py`` has the rule; here is what a program costs on the host.
 """
 
 from collections.abc import Iterator, Sequence
 
 from covector.core.array import ConcreteArray
+from covector.core.host_budget import CALL, COMPILE_COST, PACE, HostBudget
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.sharding.shardings import Sharding
 from covector.lowering.placement import placements_of_results
 from covector.operations.collectives import Collective
 from covector.programs.higher_order.regions import Kind
 
-#: µs for which a loop runs on the host, all its calls together, before it is compiled
-COMPILE_COST = 30_000.0
-#: µs for an operation on the host, and elements that it works through in another µs
-CALL, PACE = 2.0, 500
 
-
-class Budget:
+class Budget(HostBudget):
     """The time that a loop may still spend on the host (memoise on its first program).
 
     A call of it takes ``length`` steps; 1 where that is not known, and each step pays.
@@ -31,17 +24,9 @@ class Budget:
         self, program: Jaxpr, others: tuple[Jaxpr, ...] = (), length: int = 1
     ) -> None:
         programs = (program, *others)
-        self.cost = length * sum([p.memo(host_cost) for p in programs])
-        self.left = (
-            COMPILE_COST if all([p.memo(runs_on_host) for p in programs]) else 0.0
-        )
-
-    def try_spend(self) -> bool:
-        """Whether there is enough left; if so, what it costs is taken off."""
-        if self.cost > self.left:
-            return False
-        self.left -= self.cost
-        return True
+        cost = length * sum([p.memo(host_cost) for p in programs])
+        quick = all([p.memo(runs_on_host) for p in programs])
+        super().__init__(cost, COMPILE_COST if quick else 0.0)
 
 
 def commit_results(
@@ -73,6 +58,20 @@ def _cost(equation: Equation) -> float:
     # A choice runs one of its branches, everything else has one program.
     inner = [jaxpr.memo(host_cost) for jaxpr in _interpreted(equation)]
     return CALL + sum(sizes) / PACE + max(inner, default=0.0)
+
+
+def large_host_time(jaxpr: Jaxpr) -> float | None:
+    """About how many µs a program takes in NumPy that has large operands; None where
+    an operation of it is not to wait for NumPy.
+    """
+    total = 0.0
+    for e in jaxpr.equations:
+        types = [a.type for a in e.inputs], [v.type for v in e.outputs]
+        time = None if e.op.on_host is None else e.op.host_time(*types)
+        if time is None:
+            return None
+        total += time
+    return total
 
 
 def runs_on_host(jaxpr: Jaxpr) -> bool:

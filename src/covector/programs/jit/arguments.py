@@ -7,18 +7,22 @@ of one call.
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from covector import tree
+from covector import options, tree
 from covector.core.array import ConcreteArray
 from covector.core.convert import (
     PYTHON_NUMBERS,
     ShapeDtypeStruct,
     as_array,
     check_implicit,
+    if_of_arrays,
+    operand_on,
+    page_of_class,
 )
 from covector.core.flat import (
     argument_names,
@@ -36,9 +40,9 @@ from covector.errors import (
     StaticArgumentError,
     did_you_mean,
     how_many,
-    if_of_arrays,
-    page_of_class,
 )
+from covector.lowering.compiled import ArgumentsElsewhere
+from covector.runtime import client
 from covector.tree.registry import PyTreeDef
 
 
@@ -116,11 +120,28 @@ def as_argument(
             raise
         raise StaticArgumentError(
             f"{who} needs arrays and numbers, but {where} is {leaf!r} of type "
-            f"{type(leaf).__name__}. {if_of_arrays(leaf)}Mark what is no array as "
+            f"{type(leaf).__name__}. {if_of_arrays(leaf)}Mark what is not an array as "
             "static (static_argnums or static_argnames), or keep it out of the jitted "
             "function with functools.partial.",
             page=page_of_class(leaf),
         ) from error
+
+
+def as_operands(leaves: Sequence[Any], spec: "JitSpec", who: str) -> list[Any]:
+    """Arguments as arrays where some are numbers, or arrays of NumPy.
+
+    Raises:
+      ArgumentsElsewhere: the slow path asks for each of them, or tells what it is.
+    """
+    if guard.on:
+        raise ArgumentsElsewhere
+    try:
+        if spec.donated or spec.shardings is not None:
+            return [as_array(x, who) for x in leaves]
+        device = options.current().default_device or client.default_device()
+        return [operand_on(x, device) for x in leaves]
+    except Exception:  # noqa: BLE001  objects that are asked may raise anything
+        raise ArgumentsElsewhere from None
 
 
 def input_name(in_tree: PyTreeDef, captured: int, i: int) -> str:
@@ -137,17 +158,26 @@ Keys = tuple[int | str, ...]
 @functools.lru_cache(1024)
 def _call_layout(
     static: Keys, count: int, names: tuple[str, ...]
-) -> tuple[tuple[int, ...], tuple[str, ...], Keys]:
-    """Of ``count`` positional arguments and these keywords: the positions and names
-    that are traced, and what is static.
+) -> tuple[Callable[[Sequence[Any]], tuple[Any, ...]], tuple[str, ...], Keys]:
+    """Of ``count`` positional arguments and these keywords: how those that are traced
+    are taken out of the positional ones, their names among the keywords, and what is
+    static.
     """
     found = in_call(static, count)
     given = [*range(count), *sorted(names)]
     return (
-        tuple([i for i in range(count) if i not in found]),
+        _taking([i for i in range(count) if i not in found]),
         tuple([k for k in names if k not in found]),
         tuple([k for k in given if k in found]),
     )
+
+
+def _taking(positions: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """What takes the elements at these rising positions out of a tuple, in C."""
+    first, last = (positions[0], positions[-1]) if positions else (0, -1)
+    if last - first + 1 == len(positions):
+        return operator.itemgetter(slice(first, last + 1))
+    return operator.itemgetter(*positions)
 
 
 def _name(fun: Any, key: int | str) -> int | str:
@@ -195,14 +225,14 @@ class JitSpec(NamedTuple):
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
         """``split_static``, whatever is given as static."""
-        positions, names, static = _call_layout(self.static, len(args), tuple(kwargs))
-        dynamic = tuple([args[i] for i in positions])
+        taking, names, static = _call_layout(self.static, len(args), tuple(kwargs))
         named = {k: kwargs[k] for k in names} if names else {}
         keyed = []
         for k in static:
             value = kwargs[k] if isinstance(k, str) else args[k]
-            keyed.append((k, _kind(value), value))
-        return dynamic, named, tuple(keyed)
+            kind = type(value)
+            keyed.append((k, kind if kind in _KINDS else _kind(value), value))
+        return taking(args), named, tuple(keyed)
 
     def with_statics(
         self, fun: Callable[..., Any], statics: tuple[Any, ...]
@@ -247,6 +277,10 @@ def in_call(keys: Keys, count: int) -> set[int | str]:
         elif -count <= key < count:
             found.add(key % count)
     return found
+
+
+#: types of which equal values are the same to a program
+_KINDS = frozenset({bool, int, str, bytes, type(None)})
 
 
 def _kind(value: Any) -> Any:

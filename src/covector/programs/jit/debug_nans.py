@@ -3,13 +3,14 @@
 While one of them is on, in any thread, the base trace checks the results of every
 operation that computes, and a jitted function its own results. A jaxpr with a bad
 result is run once more, operation by operation (``programs/nonfinite``, which is
-imported then), to find the first that made bad values of good ones. While both are off,
-no path does any of this work.
+imported then), to find the first that made bad values of good ones; the function is
+traced afresh for that, so that the lane of a ``vmap`` is known. While both are off, no
+path does any of this work.
 """
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,11 +25,13 @@ from covector.core.primitive import Primitive
 from covector.core.source import user_line
 from covector.core.staging import StagingTrace, stage
 from covector.core.trace import current
-from covector.errors import NonFiniteError
+from covector.errors import CovectorError, NonFiniteError
 from covector.lowering.evaluate import EvalTrace, base
 from covector.operations.broadcasting import BroadcastInDim
+from covector.operations.slicing import index_axis
 from covector.operations.transposing import Reshape, Transpose
 from covector.programs.higher_order.call import call
+from covector.transforms.batch import BatchTrace
 from covector.transforms.linearize import LinearTrace
 
 if TYPE_CHECKING:
@@ -54,8 +57,10 @@ def _install(on: bool) -> None:
     LinearTrace.lines = on
     if on:
         base.process = _checked_process  # type: ignore[method-assign]
+        BatchTrace.process = _process_of_lanes  # type: ignore[method-assign]
     else:
         vars(base).pop("process", None)
+        BatchTrace.process = _process_batch  # type: ignore[method-assign]
 
 
 def _checked_process(op: Primitive, args: Sequence[Value]) -> Sequence[Array]:
@@ -75,6 +80,51 @@ def _checked_process(op: Primitive, args: Sequence[Value]) -> Sequence[Array]:
             origin = origin_at(watch, equation, outs)
         raise _error(origin.sentence, origin)
     return outs
+
+
+#: what a batch does while nobody looks
+_process_batch = BatchTrace.process
+
+
+def _process_of_lanes(
+    trace: BatchTrace, op: Primitive, args: Sequence[Value]
+) -> Sequence[Any]:
+    """Run an operation on a batch; the lane is told of which a result is bad."""
+    try:
+        return _process_batch(trace, op, args)
+    except NonFiniteError:
+        if trace.axis_name in op.axis_names or not _runs_at_once():
+            raise  # its lanes communicate, or have no values yet
+        origin = _in_first_lane(trace, op, args)
+        if origin is None:
+            raise
+    raise _error(origin.sentence, origin)
+
+
+def _in_first_lane(
+    trace: BatchTrace, op: Primitive, args: Sequence[Value]
+) -> "Origin | None":
+    """The origin in the first lane in which an operation gives a bad value."""
+    outer, current.trace = current.trace, trace.parent
+    try:
+        for i in range(trace.size):
+            with unwatched():
+                lane = [_lane_of(trace, x, i) for x in args]
+            try:
+                trace.parent.process(op, lane)
+            except NonFiniteError as error:
+                return error.origin and error.origin.in_lane(i)
+    finally:
+        current.trace = outer
+    return None
+
+
+def _lane_of(trace: BatchTrace, x: Value, i: int) -> Value:
+    """An operand, as lane i has it."""
+    value, dim = trace.split(x)
+    if dim is None:
+        return value
+    return index_axis(value.type.shape, dim, i)(value)
 
 
 def as_one(fun: Callable[..., Any], *operands: Any) -> Any:
@@ -124,10 +174,12 @@ def check_results(
     outs: Sequence[Any],
     who: str,
     name: Callable[[int], str],
+    again: "Callable[[], Replayed] | None" = None,
 ) -> None:
     """Raise where results of a compiled program are bad, and say what made them so.
 
-    ``name`` says in words which input of the program is meant.
+    ``name`` says in words which input of the program is meant, and ``again`` traces the
+    program afresh.
     """
     watch = _watch()
     k = watch.first(outs)
@@ -138,11 +190,40 @@ def check_results(
     found, origin = "it has effects, so it is not run again to find out where", None
     if Effect.LASTS not in jaxpr.effects:
         found = "run operation by operation it gives none, so compilation makes it"
-        with unwatched():
-            origin = origin_in(watch, jaxpr, args, name)
+        origin = None if again is None else _origin_with_lanes(watch, again)
+        if origin is None:
+            with unwatched():
+                origin = origin_in(watch, jaxpr, args, name)
     what = watch.found_in(outs[k])
     said = found if origin is None else origin.sentence
     raise _error(f"{who} gave {what} in a result {outs[k].type}; {said}", origin)
+
+
+class Replayed(NamedTuple):
+    """A program that is run again, what it takes, and the names of that in words."""
+
+    jaxpr: Jaxpr
+    args: Sequence[Any]
+    name: Callable[[int], str]
+
+
+def _origin_with_lanes(
+    watch: "Kinds", again: "Callable[[], Replayed]"
+) -> "Origin | None":
+    """The origin in a program that still knows its lanes; None where it has none, or
+    cannot be traced so.
+    """
+    from covector.programs.nonfinite.lane_by_lane import lanes_apart  # noqa: PLC0415  "
+    from covector.programs.nonfinite.origins import origin_in  # noqa: PLC0415  "
+
+    try:
+        with lanes_apart() as search:
+            replayed = again()
+            if not search.has_lanes:
+                return None
+            return origin_in(watch, *replayed, search.maker)
+    except CovectorError:
+        return None
 
 
 def _error(text: str, origin: "Origin | None") -> NonFiniteError:

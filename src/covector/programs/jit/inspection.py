@@ -38,6 +38,9 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTr
       The tree of the result, of ``ShapeDtypeStruct``s. One that ``fun`` divides, with
       ``with_sharding_constraint`` or ``jit(out_shardings=)``, says its sharding.
 
+    Raises:
+      TypeMismatch: ``fun`` is not a function, or returns what is not an array.
+
     >>> import covector as cv, covector.numpy as cnp
     >>> eval_shape(lambda x: cnp.stack([x, x]), cv.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -92,7 +95,7 @@ def _staged(
     """
     leaves, in_tree = tree.flatten((args, kwargs))
     flat = made(fun, in_tree, who)
-    types = [x.type if type(x) is Ref else type_of(x) for x in leaves]
+    types = [x.type if type(x) is Ref else type_of(x, who) for x in leaves]
     return stage_on_values(flat, types, name)[0], flat.out_tree
 
 
@@ -127,6 +130,13 @@ def make_jaxpr(
       static_argnums: arguments that are part of the program, as for ``jit``.
       axis_env: named axes, with sizes, that collectives in ``fun`` may name.
       return_shape: give the tree of shapes of the result as well.
+
+    Returns:
+      A function with the arguments of ``fun``, which returns a ``Jaxpr``: it can be
+      printed, called and taken apart. With ``return_shape``, a pair.
+
+    Raises:
+      TypeMismatch: ``fun`` is not a function.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> len(make_jaxpr(lambda x: cnp.sin(x) * 2)(1.0).eqns)

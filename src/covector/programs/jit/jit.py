@@ -11,6 +11,7 @@ which may have been traced before (``program_cache``).
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import (
@@ -29,17 +30,14 @@ from typing import (
 from covector import options, tree
 from covector.core.annotations import MemorySize, PyTree, Untyped
 from covector.core.array_like import Array
-from covector.core.convert import as_array, operand_on
+from covector.core.convert import OPERANDS
 from covector.core.flat import who_of
 from covector.core.jaxpr import run, type_of
 from covector.core.references import values_of
-from covector.core.sharding.transfer import guard
 from covector.core.source import function_name, take_names
 from covector.core.trace import context, current
-from covector.lowering.compile import (
-    ArgumentsElsewhere,
-    CompiledProgram,
-)
+from covector.fingerprints.fingerprint import fingerprint_of
+from covector.lowering.compiled import ArgumentsElsewhere, CompiledProgram
 from covector.lowering.evaluate import base
 from covector.lowering.placement import Placement, common_placement, placement_of
 from covector.programs.higher_order.call import call
@@ -49,17 +47,18 @@ from covector.programs.jit.arguments import (
     ProgramKey,
     Signature,
     as_argument,
+    as_operands,
     check_disjoint,
     complete_argnums,
 )
-from covector.programs.jit.fingerprint import fingerprint_of
+from covector.programs.jit.debug_nans import Replayed
 from covector.programs.jit.jit_shardings import (
     ReshardOutputs,
     requested_shardings,
 )
 from covector.programs.jit.program import Program
+from covector.programs.jit.program_cache import NO_CALL, LastCall
 from covector.programs.jit.tracing import find_or_trace
-from covector.runtime import client
 from covector.tree.failures import recover
 from covector.tree.registry import registry
 
@@ -105,57 +104,98 @@ class PjitFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current.trace is not base:
             return self._call_inside(args, kwargs)
-        form: Any = bool(kwargs)
-        given: Any = (args, kwargs) if kwargs else args
+        positional, named, form, last = args, kwargs, None, self._caches.last_call
         try:
-            if not self._simple:
-                given = ()
-                given, form = self._without_statics(args, kwargs)
+            if kwargs or not self._simple:
+                positional, named, form = self._parts(args, kwargs)
+            plain = (*positional, *named.values()) if named else positional
+            again = (
+                len(plain) == last.count
+                and form == last.form
+                and options.current() is last.options
+            )
+        except Exception:  # noqa: BLE001  the slow path says what is wrong with it
+            return self._call_first(args, kwargs)
+        try:
+            if again:
+                return last.call(plain)
+        except ArgumentsElsewhere:  # the program has not run
+            last = NO_CALL
+        given: Any = (positional, named) if named else positional
+        try:
             leaves, in_tree = flatten(given)
+            again = (
+                form == last.form
+                and in_tree == last.in_tree
+                and options.current() is last.options
+            )
         except Exception:  # noqa: BLE001  the slow path says what is wrong with it
             recover(given)
             return self._call_first(args, kwargs)
         try:
-            try:
-                types = tuple(map(type_of, leaves))
-            except AttributeError:
-                leaves = self._as_operands(leaves)
-                types = tuple(map(type_of, leaves))
-            placements = None
-            if any(map(placement_of, leaves)):
-                placements = tuple(map(placement_of, leaves))
-            key = in_tree, form, types, options.current(), placements
-            # Most calls are like the one before: comparing is cheaper than hashing.
-            last_key, fast_path = self._caches.last_call
-            if key != last_key:
-                fast_path = self._caches.fast_path[key]
-                self._caches.last_call = key, fast_path
-        except Exception:  # noqa: BLE001  objects that are asked may raise anything
-            fast_path = None  # a new key, or no arrays, which the slow path explains
-        if fast_path is not None:
-            try:
-                return fast_path(leaves)
-            except ArgumentsElsewhere:
-                pass  # the program has not run: the slow path moves them
+            if again:
+                return last.call(leaves)
+            if self._caches.fast_path:
+                return self._call_again(plain, leaves, in_tree, form)
+        except ArgumentsElsewhere:
+            pass
         return self._call_first(args, kwargs)
 
-    def _without_statics(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, Any]:
-        """What is traced of the arguments, and the form of the call."""
-        args, kwargs, statics = self.spec.split(args, kwargs)
-        # An object may have changed since it was looked up, and its hash with it.
-        form = bool(kwargs), hash(statics), statics
-        return ((args, kwargs) if kwargs else args), form
+    def _call_again(
+        self, plain: tuple[Any, ...], leaves: list[Any], in_tree: Any, form: Any
+    ) -> Any:
+        """A call like one before, if not the last one; ``plain`` are its arguments, in
+        the order in which they were given.
 
-    def _as_operands(self, leaves: list[Any]) -> list[Any]:
-        """Arguments as arrays where some are numbers, or arrays of NumPy."""
-        if guard.on:
-            raise ArgumentsElsewhere  # the slow path asks for each of them
-        if self.spec.donated or self.spec.shardings is not None:
-            return [as_array(x, self.who) for x in leaves]
-        device = options.current().default_device or client.default_device()
-        return [operand_on(x, device) for x in leaves]
+        Raises:
+          ArgumentsElsewhere: there was none, or its program has not run.
+        """
+        now, operands, spec, who = options.current(), leaves, self.spec, self.who
+        try:
+            try:
+                types = tuple(map(type_of, operands))
+            except AttributeError:
+                operands = as_operands(leaves, spec, who)
+                types = tuple(map(type_of, operands))
+            key = now, in_tree, form, types, tuple(map(placement_of, operands))
+            found = self._caches.fast_path.get(key)
+        except Exception:  # noqa: BLE001  objects that are asked may raise anything
+            found = None  # no arrays, which the slow path explains
+        if found is None:
+            raise ArgumentsElsewhere
+
+        no_trees = operands is leaves or OPERANDS.issuperset(map(type, leaves))
+
+        def convert_and_call(leaves: Sequence[Any]) -> Any:
+            # It must not hold this function, with which the caches go.
+            if no_trees and not OPERANDS.issuperset(map(type, leaves)):
+                raise ArgumentsElsewhere
+            return found(as_operands(leaves, spec, who))
+
+        call = found if operands is leaves else convert_and_call
+        count = -1
+        same = len(plain) == len(leaves) and all(map(operator.is_, plain, leaves))
+        if no_trees and same:
+            count = len(plain)
+        self._caches.last_call = LastCall(now, in_tree, form, count, call)
+        return found(operands)
+
+    def _parts(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+        """What is traced of the arguments, in the order of leaves; and the form of the
+        call, which is None where all arguments are traced, and by position.
+        """
+        form = None
+        if not self._simple:
+            args, kwargs, statics = self.spec.split(args, kwargs)
+            # An object may have changed since it was looked up, and its hash with it.
+            form = hash(statics), statics
+        if kwargs:
+            if len(kwargs) > 1:  # leaves are in the order of the names
+                kwargs = dict(sorted(kwargs.items()))
+            form = (form, *kwargs)
+        return args, kwargs, form
 
     def _call_first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PyTree:
         """A call that was not seen before, or needs a closer look.
@@ -176,34 +216,38 @@ class PjitFunction(Generic[P, R]):
         operands = program.operands(leaves, in_tree, self.who)
         placement, committed = common_placement(operands, self.who, program.meshes)
         compiled = self._compiled(program, placement)
-        outs = program.run(compiled, operands, committed, in_tree, self.who)
+        again = functools.partial(self._traced_afresh, signature)
+        outs = program.run(compiled, operands, committed, in_tree, self.who, again)
         results = program.shardings.put_outputs(outs)
         if now.keeps_programs and not now.checks_values:
-            form: Any = bool(kwargs)
-            given: Any = (args, kwargs) if kwargs else args
-            if not self._simple:
-                given, form = self._without_statics(args, kwargs)
-            fast_tree = flatten(given)[1]
-            placements = tuple(map(placement_of, leaves))
-            chosen = placements if any(placements) else None
-            fast_key = fast_tree, form, signature.key.types, now, chosen
-            if fast_key not in self._caches.fast_path:
+            positional, named, form = self._parts(args, kwargs)
+            in_tree = flatten((positional, named) if named else positional)[1]
+            there = tuple(map(placement_of, leaves))
+            key = now, in_tree, form, signature.key.types, there
+            if key not in self._caches.fast_path:
                 out_tree = program.out_tree
                 if results is not outs:
                     out_tree = ReshardOutputs(out_tree, program.shardings)
                 placements = list(map(placement_of, outs))
                 if program.references is not None:
-                    bound = program.bind_references(compiled, placements, self.who)
+                    bound = program.bind_references(
+                        compiled, leaves, operands, placements, self.who
+                    )
                 else:
                     bound = compiled.bind_fast_path(
-                        program.captured, out_tree, donated, placements
+                        program.captured, leaves, out_tree, donated, placements
                     )
-                self._caches.fast_path[fast_key] = bound
+                self._caches.fast_path[key] = bound
         for i in donated:
             leaves[i].forget()
         if program.references is not None:
             results = program.references.write_back(leaves, results, True)
         return program.out_tree.unflatten(results)
+
+    def _traced_afresh(self, signature: Signature) -> Replayed:
+        """The program for a signature in the context that is now."""
+        key = signature.key._replace(context=context())
+        return find_or_trace(self, key, False).replayed(signature.leaves, key.in_tree)
 
     def _compiled(self, program: Program, placement: Placement) -> CompiledProgram:
         """The executable of a program for a placement."""
@@ -357,7 +401,7 @@ def jit(
 ) -> Any:
     """``fun`` compiled: traced once for each signature of its arguments, run by XLA.
 
-    Python code that is no operation on arrays, such as ``print``, runs only while
+    Python code that is not an operation on arrays, such as ``print``, runs only while
     ``fun`` is traced, and arrays have no values then.
 
     Args:
@@ -382,8 +426,12 @@ def jit(
         arguments, results and temporaries: a number of bytes, or such as ``"2GB"``.
         A call inside of another program is a part of that, and is not asked.
 
+    Returns:
+      A function with the arguments of ``fun``; ``lower(...)`` stops before it is
+      compiled, ``clear_cache()`` forgets all programs.
+
     Raises:
-      TypeMismatch: ``fun`` is no function, or a generator.
+      TypeMismatch: ``fun`` is not a function, or a generator.
       StaticArgumentError: an argument is neither an array nor static, or a static one
         is not hashable; the function has no such argument; one is static and donated.
       ShardingError: a sharding does not fit its array.
@@ -394,6 +442,9 @@ def jit(
     >>> import covector as cv
     >>> float(cv.jit(lambda x: x * 2)(3.0))
     6.0
+
+    See also: ``make_jaxpr``, ``explain``, ``no_recompile``,
+    ``ensure_compile_time_eval``.
     """
     if fun is None:
         return functools.partial(

@@ -30,7 +30,7 @@ from covector.errors import (
 )
 from covector.lowering.placement import Meshes, MeshPlacement, Placement, on_mesh
 from covector.operations.placement import ShardingConstraint
-from covector.programs.placement.device_put import device_put
+from covector.placement.device_put import device_put
 from covector.runtime import client
 from covector.tree.registry import PyTreeDef
 
@@ -168,7 +168,7 @@ class Shardings(NamedTuple):
 
         Raises:
           ShardingError: a sharding does not fit its array.
-          TreeMismatch: a tree is no prefix of the arguments, or of the result.
+          TreeMismatch: a tree is not a prefix of the arguments, or of the result.
         """
         if self.device is not None:
             ins, outs = [(self.device,) * len(types) for types in (in_types, out_types)]
@@ -192,7 +192,7 @@ def requested_shardings(
 
     Raises:
       ArgumentError: there are two answers to where arguments are to be.
-      DeviceError: ``device`` or ``backend`` is no device.
+      DeviceError: ``device`` or ``backend`` is not a device.
     """
     given = {
         "device": device,

@@ -5,7 +5,7 @@ Imported by those who give a limit.
 
 from covector.core.sizes import show_bytes
 from covector.errors import OverBudget
-from covector.lowering.compile import CompiledProgram
+from covector.lowering.compiled import CompiledProgram
 from covector.runtime.executable import MemoryUse
 
 
@@ -23,7 +23,7 @@ def check_memory(compiled: CompiledProgram, limit: int, who: str) -> None:
 
 
 def in_words(use: MemoryUse) -> str:
-    """What a program holds, by kind."""
+    """The bytes that a program holds, by kind."""
     parts = [
         f"{show_bytes(use.arguments)} of arguments",
         f"{show_bytes(use.results)} of results",

@@ -7,18 +7,14 @@ from typing import Any, NamedTuple
 from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr
-from covector.core.references import Ref
+from covector.core.references import Ref, values_of
 from covector.core.sharding.shardings import Sharding
 from covector.core.types import ArrayType
-from covector.lowering.compile import (
-    AS_LIST,
-    ArgumentsElsewhere,
-    CompiledProgram,
-    LoweredProgram,
-)
+from covector.lowering.compile import LoweredProgram
+from covector.lowering.compiled import AS_LIST, ArgumentsElsewhere, CompiledProgram
 from covector.lowering.placement import Meshes, Placement
 from covector.programs.jit.arguments import input_name
-from covector.programs.jit.debug_nans import check_results, copies
+from covector.programs.jit.debug_nans import Replayed, check_results, copies
 from covector.programs.jit.jit_shardings import Resolved
 from covector.programs.jit.threading import References
 from covector.tree.registry import PyTreeDef
@@ -61,7 +57,7 @@ class Program(NamedTuple):
     def results(
         self, leaves: Sequence[Any], outs: Sequence[Any], executed: bool = True
     ) -> Sequence[Any]:
-        """What the user's function gave, where the references among the arguments
+        """The result of the user's function, where the references among the arguments
         and the captured values hold what it wrote.
         """
         if self.references is None:
@@ -69,28 +65,47 @@ class Program(NamedTuple):
         return self.references.write_back(leaves, outs, executed)
 
     def bind_references(
-        self, compiled: CompiledProgram, placements: Sequence[Any], who: str
-    ) -> Callable[[list[Any]], Any]:
-        """The quickest call of a program that uses references; ``placements`` are those
-        of the results.
+        self,
+        compiled: CompiledProgram,
+        leaves: Sequence[Any],
+        operands: Sequence[Any],
+        placements: Sequence[Any],
+        who: str,
+    ) -> Callable[[Sequence[Any]], Any]:
+        """The quickest call of a program that uses references, with leaves like these,
+        which became these operands; ``placements`` are those of the results.
 
         Raises:
-          ArgumentsElsewhere: a reference holds an array elsewhere than before.
+          ArgumentsElsewhere: an argument is of another type than in these leaves, or a
+            reference holds an array elsewhere.
         """
         before = len(self.captured)
         given_up = [before + i for i in self.donated_indices]
-        launch = compiled.bind_fast_path([], AS_LIST, given_up, placements)
+        launch = compiled.bind_fast_path([], operands, AS_LIST, given_up, placements)
         held = [x for x in self.captured if type(x) is Ref]
-        there = [x.placement for x in held]
+        there = [x.placement for x in (*held, *leaves)]
+        types = [x.type for x in leaves]
 
-        def fast_path(leaves: list[Any]) -> Any:
-            if [x.placement for x in held] != there or self.shardings.ins:
+        def fast_path(leaves: Sequence[Any]) -> Any:
+            try:
+                same = [x.type for x in leaves] == types
+            except AttributeError:  # no array
+                raise ArgumentsElsewhere from None
+            if not same or self.shardings.ins:
+                raise ArgumentsElsewhere
+            if [x.placement for x in (*held, *leaves)] != there:
                 raise ArgumentsElsewhere
             operands = self.operands(leaves, None, who)
             outs = self.shardings.put_outputs(launch(operands))
             return self.out_tree.unflatten(self.results(leaves, outs))
 
         return fast_path
+
+    def replayed(self, leaves: Sequence[Any], in_tree: PyTreeDef) -> Replayed:
+        """What is run again, operation by operation, to find out about a result."""
+        captured = values_of(self.captured)
+        name = functools.partial(input_name, in_tree, len(captured))
+        return Replayed(self.jaxpr, [*captured, *leaves], name)
 
     @property
     def result_types(self) -> Sequence[ArrayType]:
@@ -128,8 +143,11 @@ class Program(NamedTuple):
         committed: Sharding | None,
         in_tree: PyTreeDef,
         who: str,
+        again: Callable[[], Replayed] | None = None,
     ) -> list[Any]:
-        """The results of an executable, looked at where an option wants that."""
+        """The results of an executable, looked at where an option wants that; ``again``
+        traces the function afresh to find what made a bad one.
+        """
         if not options.current().checks_values:
             return compiled(operands, committed)
         before = len(self.captured)
@@ -139,5 +157,5 @@ class Program(NamedTuple):
         given = copies(operands, given_up)
         outs = compiled(given, committed)
         name = functools.partial(input_name, in_tree, before)
-        check_results(self.jaxpr, operands, outs, who, name)
+        check_results(self.jaxpr, operands, outs, who, name, again)
         return outs

@@ -13,14 +13,32 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from covector.core.primitive import forget_plans
+from covector.fingerprints.fingerprint_value import Fingerprint
 from covector.programs.higher_order.hash_consing import forget_programs
 from covector.programs.jit.arguments import JitSpec, ProgramKey
-from covector.programs.jit.fingerprint_value import Fingerprint
 from covector.programs.jit.program import Program
 from covector.runtime import compilation_cache
 
-#: no key equals it, and there is nothing to call
-_NO_CALL = (None, None)
+
+class LastCall:
+    """The call before: most are like it, and comparing is cheaper than hashing."""
+
+    __slots__ = ("call", "count", "form", "in_tree", "options")
+
+    def __init__(
+        self, options: Any, in_tree: Any, form: Any, count: int, call: Any
+    ) -> None:
+        self.options = options
+        self.in_tree = in_tree
+        self.form = form
+        #: how many arguments there were, if these were all leaves and no keywords
+        self.count = count
+        #: which compares the types of the leaves itself, and where they were put
+        self.call = call
+
+
+#: of no form that a call has
+NO_CALL = LastCall(None, None, "", -1, None)
 
 
 class Caches:
@@ -29,17 +47,16 @@ class Caches:
     def __init__(self) -> None:
         self.programs: dict[ProgramKey, Program] = {}
         #: outside of all transformations, where options and placement are the whole
-        #: context: from (tree, form, types, options, placements) straight to the call,
-        #: where the form of a call is what its tree does not tell: whether there are
-        #: keywords, and the static arguments
+        #: context: from (options, tree, form, types, placements) straight to the call,
+        #: where the form of a call is what its tree does not tell: the keywords, and
+        #: the static arguments
         self.fast_path: dict[tuple[Any, ...], Callable[[list[Any]], Any]] = {}
-        #: key and fast path of the call before
-        self.last_call: tuple[Any, Any] = _NO_CALL
+        self.last_call: LastCall = NO_CALL
 
     def forget_calls(self) -> None:
         """Let the next call look for its program."""
         self.fast_path.clear()
-        self.last_call = _NO_CALL
+        self.last_call = NO_CALL
 
 
 #: by function, so that jitting the same function twice compiles it once

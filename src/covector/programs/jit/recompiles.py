@@ -22,9 +22,9 @@ from covector.core.source import Line, is_own
 from covector.core.trace import Context
 from covector.core.types import show_types
 from covector.errors import RecompilationError
+from covector.fingerprints.fingerprint_value import Fingerprint
 from covector.lowering.compile import log_level
 from covector.programs.jit.arguments import ProgramKey
-from covector.programs.jit.fingerprint_value import Fingerprint
 from covector.tree.difference import first_difference
 
 logger: logging.Logger = logging.getLogger("covector.jit")
@@ -153,10 +153,13 @@ def _reasons(fun: Callable[..., Any], before: Tracing, now: Tracing) -> list[str
             for i, (a, b) in enumerate(zip(old.types, new.types, strict=True))
             if a is not b
         ]
-    found += _changed_statics(fun, before.statics, now.statics)
-    found += _changed_context(old.context, new.context)
+    statics = _changed_statics(fun, before.statics, now.statics)
+    found += statics + _changed_context(old.context, new.context)
     if before.fingerprint is not None and now.fingerprint is not None:
-        change = _difference(before.fingerprint, now.fingerprint)
+        both = before.fingerprint, now.fingerprint
+        if statics:  # which are parts of the fingerprints, beside the function
+            both = both[0].parts[0][1], both[1].parts[0][1]
+        change = _difference(*both)
         found += [change] if change else []
     if not found and now.reason:
         found.append(f"it is another function object, and {now.reason}")
@@ -229,14 +232,33 @@ def _changed_statics(
     fun: Callable[..., Any], before: dict[Any, str], now: dict[Any, str]
 ) -> list[str]:
     names = parameters_of(fun)
+    old, new = _by_parameter(names, before), _by_parameter(names, now)
     found = []
-    for key in dict.fromkeys([*before, *now]):
-        old, new = before.get(key, "left out"), now.get(key, "left out")
-        name = key
-        if isinstance(key, int) and key < len(names):
-            name = names[key]
-        if old != new:
-            found.append(f"the static argument {name} was {old} and is now {new}")
+    for name in dict.fromkeys([*old, *new]):
+        (way, value), (new_way, new_value) = (
+            each.get(name, ("", "left out")) for each in (old, new)
+        )
+        if value != new_value:
+            found.append(
+                f"the static argument {name} was {value} and is now {new_value}"
+            )
+        elif way != new_way:
+            found.append(
+                f"the static argument {name} was given {way} and now {new_way}"
+            )
+    return found
+
+
+def _by_parameter(
+    names: list[str], statics: dict[Any, str]
+) -> dict[Any, tuple[str, str]]:
+    """By the names of their parameters: how static arguments were given, and values."""
+    found: dict[Any, tuple[str, str]] = {}
+    for key, value in statics.items():
+        if isinstance(key, str):
+            found[key] = "by name", value
+        else:
+            found[names[key] if key < len(names) else key] = "by position", value
     return found
 
 

@@ -26,6 +26,7 @@ from covector.core.trace import current
 from covector.core.types import AbstractRef, ArrayType
 from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
+from covector.lowering.compiled import CompiledProgram
 from covector.lowering.evaluate import base
 from covector.lowering.placement import (
     MeshPlacement,
@@ -231,7 +232,7 @@ class Lowered(_OfTraced):
 class Compiled(_OfTraced):
     """A compiled function, for arguments of the types that it was traced for."""
 
-    _compiled: lowering.CompiledProgram
+    _compiled: CompiledProgram
 
     @property
     def out_info(self) -> PyTree:

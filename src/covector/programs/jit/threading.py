@@ -26,7 +26,7 @@ DONATED_BYTES = 1 << 16
 
 
 class References(NamedTuple):
-    """How references are threaded through a program."""
+    """The way of references through a program."""
 
     #: the numbers of the leaves of the arguments that are references
     arguments: tuple[int, ...]
@@ -39,7 +39,7 @@ class References(NamedTuple):
     def values(
         self, captured: Sequence[Any], leaves: Sequence[Any], who: str, executed: bool
     ) -> tuple[list[Any], list[Any]]:
-        """What the references among the operands hold, for a program that is staged or
+        """The values of references among the operands, for a program that is staged or
         ``executed``.
 
         Raises:
@@ -72,7 +72,7 @@ def references_of(
     arguments: Sequence[int],
     changed: Sequence[Ref | int],
 ) -> References:
-    """How references are threaded through a program.
+    """The way of references through a program.
 
     One that calls Python, which may fail in its midst, takes over no memory.
     """

@@ -10,12 +10,12 @@ from covector.core.source import user_line
 from covector.core.staging import Staged, stage
 from covector.core.trace import Tracer
 from covector.core.types import AbstractRef
+from covector.fingerprints.fingerprint import fingerprint_of, is_unchanged
 from covector.lowering.evaluate import base
 from covector.lowering.placement import meshes_of
 from covector.programs.higher_order.named_scope import outermost_scope
 from covector.programs.jit import program_cache, recompiles
 from covector.programs.jit.arguments import ProgramKey
-from covector.programs.jit.fingerprint import fingerprint_of, is_unchanged
 from covector.programs.jit.jit_shardings import NOTHING
 from covector.programs.jit.program import Program
 from covector.programs.jit.threading import (
@@ -62,7 +62,6 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
         recompiles.remember(jitted, now, staged.jaxpr, seconds)
         if compilation_cache.listeners:
             compilation_cache.tell(compilation_cache.TRACED, seconds)
-        lasts = key.context.options.keeps_programs
         program = _program(jitted, key, staged, references, flat.out_tree)
         # What a callback writes into is what it closes over, and not something equal.
         known = {ConcreteArray}.issuperset(map(type, program.captured))
@@ -72,7 +71,7 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
             shared is not None
             and known
             and not program.jaxpr.effects
-            and lasts
+            and key.context.options.keeps_programs
             and is_unchanged(shared[0], fun, statics)
         ):
             program_cache.put(shared, program)

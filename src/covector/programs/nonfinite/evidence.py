@@ -41,7 +41,7 @@ _BEHIND = 40
 
 
 class Evidence:
-    """What is known of an operation that gave a bad value."""
+    """Facts about an operation that gave a bad value."""
 
     def __init__(self, whole: Jaxpr, origin: Origin, finding: Finding) -> None:
         self.whole, self.origin, self.finding = whole, origin, finding
@@ -206,7 +206,7 @@ class Evidence:
 
     @property
     def cause(self) -> Origin | None:
-        """What made the infinity that it was given."""
+        """The maker of the infinity that it was given."""
         return self.origin.cause
 
 

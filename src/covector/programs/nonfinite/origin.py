@@ -1,14 +1,14 @@
 """``Origin``: where bad values began, in words and as data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
-from covector.core.source import Line
+from covector.core.source import Line, at_line
 from covector.programs.higher_order.program_primitive import Where
 from covector.programs.nonfinite.kinds import Kinds
 from covector.programs.nonfinite.replay import Finding
@@ -76,6 +76,13 @@ class Origin:
     def __bool__(self) -> bool:
         return self.kind is not None
 
+    def in_lane(self, i: int) -> "Origin":
+        """The same, found in lane i of a vmap inside of those that are known."""
+        outer = next((k for k, w in enumerate(self.trail) if w.kind != "lane"), None)
+        at = len(self.trail) if outer is None else outer
+        trail = (*self.trail[:at], in_lane(i), *self.trail[at:])
+        return replace(self, trail=trail, lane=numbers(trail, "lane"))
+
     @property
     def sentence(self) -> str:
         """The operation, its operands, its line, and where in the program it ran."""
@@ -83,9 +90,9 @@ class Origin:
         if self.argument is not None:
             return f"{self.kind} came in with {self.argument}, {self.operands[0]}"
         if self.constant:
-            read = f", read at {self.line}" if self.line else ""
+            read = at_line(self.line, ", read")
             return f"{self.kind} stands in the program as a constant{read}{trail}"
-        made = f" made at {self.line}" if self.line else ""
+        made = at_line(self.line, " made")
         shown = ", ".join(map(str, self.operands))
         return f"first {self.kind}: {self.operation} of {shown}{made}{trail}"
 

@@ -235,7 +235,7 @@ REASONS: tuple[Reason, ...] = (
         _and(_is("pow"), lambda at: at.value() < 0),
         lambda at: (
             f"a negative base, {at.value():.6g}, to the power {at.value(1):.6g}, which "
-            "is no integer"
+            "is not an integer"
         ),
         _says("a base that is not negative, or an int as the exponent"),
     ),
@@ -362,8 +362,8 @@ def _too_large_to_write(finding: Finding) -> str | None:
 def reason_in(
     whole: Jaxpr, name: Callable[[int], str]
 ) -> Callable[[Origin, Finding], Origin]:
-    """What adds to an origin in this program its reason, and what made an infinity;
-    ``name`` says which input is meant.
+    """The function that adds to an origin in this program its reason, and the origin of
+    an infinity; ``name`` says which input is meant.
     """
 
     def explained(origin: Origin, finding: Finding) -> Origin:

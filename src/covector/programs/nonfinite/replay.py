@@ -64,7 +64,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Finding:
-    """What made the first bad value: an operation; or the number of an input, or a
+    """The maker of the first bad value: an operation; or the number of an input, or a
     constant, that was bad before.
 
     ``outs`` are the values of the results of the operation, ``operands`` of operands.
@@ -85,8 +85,8 @@ class Finding:
 
 
 def search(kinds: Kinds, jaxpr: Jaxpr, args: Sequence[Any]) -> Finding | None:
-    """What made the first bad value in the results of a program; None if run equation
-    by equation they have none.
+    """The maker of the first bad value in the results of a program; None if there are
+    none, run equation by equation.
     """
     return _search(kinds, jaxpr, args, (), None)
 
@@ -106,7 +106,7 @@ def inside(kinds: Kinds, equation: Equation, outs: Sequence[Any]) -> Finding:
 
 
 def source_of_infinity(finding: Finding) -> Finding | None:
-    """What made the infinity among the operands of an operation that gave NaN."""
+    """The maker of the infinity among the operands of an operation that gave NaN."""
     level, equation = finding.level, finding.equation
     if equation is None:
         return None
@@ -212,7 +212,7 @@ def _enter(kinds: Kinds, level: Level, e: Equation, bad: Sequence[bool]) -> Find
 def _execution(
     kinds: Kinds, level: Level, e: Equation, execution: Execution
 ) -> Finding | None:
-    """What made bad values in one run of a program, if it did."""
+    """The maker of bad values in one run of a program, if it gave any."""
     jaxpr, operands, where, devices = execution
     trail = (*level.trail, where) if where.kind else level.trail
     with _on(devices, operands) as args:

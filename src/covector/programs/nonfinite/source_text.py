@@ -59,7 +59,7 @@ def source_line(line: Line | None) -> str:
 
 
 def operand_texts(line: Line | None) -> tuple[str, list[str]] | None:
-    """What an expression calls (or its operator), and the texts of its operands."""
+    """The function or operator in an expression, and the texts of its operands."""
     found = Expression.at(line)
     parsed = found and found.parsed
     if found is None or parsed is None:
@@ -85,7 +85,7 @@ def with_operand(line: Line | None, k: int, change: Callable[[str], str]) -> str
 
 
 def _parts(parsed: ast.expr, text: str) -> tuple[str, list[ast.expr]]:
-    """What an expression calls, or its operator; and its operands."""
+    """The function that an expression calls, or its operator; and its operands."""
     if isinstance(parsed, ast.Call):
         return ast.get_source_segment(text, parsed.func) or "", list(parsed.args)
     if isinstance(parsed, ast.BinOp):

@@ -21,6 +21,7 @@ from covector.core.annotations import (
     Value,
     Values,
 )
+from covector.core.array_like import Array
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
@@ -32,7 +33,7 @@ from covector.errors import ArgumentError
 from covector.lowering.hlo import HloResults, HloValue
 from covector.programs.higher_order.call import Call, Inlined, call
 from covector.programs.higher_order.dead_code import dce
-from covector.programs.higher_order.effects import without_effects
+from covector.programs.higher_order.jaxpr_passes import without_effects
 from covector.programs.higher_order.partition import (
     Partition,
     Policy,
@@ -43,7 +44,7 @@ from covector.programs.jit.arguments import JitSpec, Keys, complete_argnums
 from covector.programs.jit.jit import PjitFunction
 from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
-from covector.transforms.derivatives import bind_gradients
+from covector.transforms.gradients import bind_gradients
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.vmap import bind_chunks
 
@@ -184,7 +185,8 @@ def checkpoint(
         default.
       prevent_cse: compile the recomputation separately, so that the compiler does not
         find out that it is one. Inside ``scan`` this is not needed.
-      static_argnums, static_argnames: arguments that are part of the program.
+      static_argnums, static_argnames: arguments that are part of the program. With
+        one that cannot be hashed it is traced in each call.
       concrete: must be False. Values are not known while the program is made.
       memory: in place of a policy, the most that the compiled program of values and
         gradients may need, with arguments and results: a number of bytes, or such as
@@ -230,7 +232,7 @@ def checkpoint(
         )
     static = complete_argnums(fun, who, static_argnums, static_argnames)
     if memory is not None:
-        return run_as(fun, _budgets().within_memory(memory, who), who, static)
+        return run_as(fun, memory_budgets().within_memory(memory, who), who, static)
     kept = policy or checkpoint_policies.nothing_saveable
     return run_as(fun, lambda p: p.memo(Checkpoint, kept, prevent_cse), who, static)
 
@@ -242,10 +244,18 @@ def run_as(
     static: Keys = (),
 ) -> Callable[..., Any]:
     """``fun``, traced, as the operation that is made of its program."""
-    traced = PjitFunction(fun, JitSpec(static), who)
+    spec = JitSpec(static)
+    kept = PjitFunction(fun, spec, who)
 
     @wraps(fun)
     def run_operation(*args: Any, **kwargs: Any) -> Any:
+        traced = kept
+        if static:
+            rest, named, statics = spec.split(args, kwargs)
+            if not all([_may_be_static(value) for _, _, value in statics]):
+                # No program is found again by them: they are part of the function.
+                traced = PjitFunction(spec.with_statics(fun, statics), JitSpec(), who)
+                args, kwargs = rest, named
         signature = traced.signature(args, kwargs)
         program = traced.program(signature)
         operation = operation_of(program.jaxpr)
@@ -256,13 +266,22 @@ def run_as(
     return run_operation
 
 
+def _may_be_static(value: Any) -> bool:
+    """Whether a program is found by a value; of an array, ``signature`` says it all."""
+    try:
+        hash(value)
+    except TypeError:
+        return isinstance(value, Array)
+    return True
+
+
 # -- budgets of memory -----------------------------------------------------------------
 
 
-def _budgets() -> Any:
-    """The functions of ``budgets``, which imports this module; few programs need it."""
-    return importlib.import_module("covector.programs.remat.budgets")
+def memory_budgets() -> Any:
+    """The layer above this one that keeps them, imported for the first budget."""
+    return importlib.import_module("covector.memory_budgets.functions")
 
 
-bind_chunks(lambda *args: _budgets().in_chunks(*args))
-bind_gradients(lambda *args: _budgets().gradient_within(*args))
+bind_chunks(lambda *args: memory_budgets().in_chunks(*args))
+bind_gradients(lambda *args: memory_budgets().gradient_within(*args))

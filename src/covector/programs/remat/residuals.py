@@ -13,7 +13,7 @@ from covector.core.convert import type_of
 from covector.core.flat import FlatFunction, argument_path, who_of
 from covector.core.jaxpr import Atom, Jaxpr, Var
 from covector.core.masks import Mask
-from covector.core.source import Line
+from covector.core.source import at_line
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.programs.higher_order.regions import maker, outputs_behind
@@ -97,7 +97,7 @@ def _source(jaxpr: Jaxpr, atom: Atom) -> str | None:
         return None
     e, result = found
     if isinstance(e.op, Name):
-        return f"named {e.op.label!r}{_at(e.line)}"
+        return f"named {e.op.label!r}{at_line(e.line)}"
     for region, output in outputs_behind(e.op, result):
         inner = region.jaxpr.outputs[output]
         source = _source(region.jaxpr, inner)
@@ -106,8 +106,4 @@ def _source(jaxpr: Jaxpr, atom: Atom) -> str | None:
             return None if operand is None else _source(jaxpr, e.inputs[operand])
         steps = ", of each step" if region.stacks(output) else ""
         return source if source.endswith(steps) else source + steps
-    return f"from {e.op.name}{_at(e.line)}"
-
-
-def _at(line: Line | None) -> str:
-    return f" at {line}" if line is not None else ""
+    return f"from {e.op.name}{at_line(e.line)}"

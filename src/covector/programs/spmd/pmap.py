@@ -17,6 +17,7 @@ from covector import tree
 from covector.core.annotations import AxisName, PyTree, Value
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, who_of
+from covector.core.masks import present_mask
 from covector.core.sharding.make_mesh import create_device_mesh
 from covector.core.sharding.mesh import HOW_TO_GET_DEVICES, Mesh
 from covector.core.sharding.shardings import NamedSharding
@@ -24,12 +25,7 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.source import take_names, wraps
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.errors import (
-    ArgumentError,
-    ShardingError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, ShardingError, TypeMismatch, how_many
 from covector.operations.broadcasting import align, align_masked, move_axis
 from covector.operations.transposing import Reshape
 from covector.programs.jit.arguments import (
@@ -91,6 +87,9 @@ def pmap(
       axis_size: the size of the mapped axis, needed only where nothing is mapped.
       donate_argnums: arguments whose memory the results may take.
       global_arg_shapes: not there; accepted as None, for older programs.
+
+    Returns:
+      A function with the arguments of ``fun``.
 
     Raises:
       AxisError: an argument has no such axis, or sizes differ.
@@ -226,7 +225,7 @@ class Mapped:
             out_specs=PartitionSpec(name),
             check_vma=False,
         )
-        mapped = [d is not None for d in dims]
+        mapped = present_mask(dims)
         outs = over(*align_masked(size, leaves, dims, mapped))
         return self._result(flat.out_tree, outs)
 

@@ -24,8 +24,16 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, drop, in_groups, present, scatter, select
-from covector.core.primitive import Linear, Linearized, Operand, operation
+from covector.core.masks import (
+    Mask,
+    drop,
+    in_groups,
+    present,
+    present_mask,
+    scatter,
+    select,
+)
+from covector.core.primitive import Linearized, Operand, linear_mask, operation
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
@@ -33,11 +41,7 @@ from covector.core.staging import restage
 from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, pvary_like
-from covector.errors import (
-    ArgumentError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
@@ -196,8 +200,8 @@ class ShardMap(ProgramPrimitive):
     def transpose(
         self, cotangents: Sequence[Value | None], *args: Operand
     ) -> Sequence[Value | None]:
-        linear = tuple([type(a) is Linear for a in args])
-        given = tuple([ct is not None for ct in cotangents])
+        linear = linear_mask(args)
+        given = present_mask(cotangents)
         program, nonzero = self.jaxpr.memo(
             _transposed, self.manual, linear, given, self.in_specs, self.out_specs
         )

@@ -13,19 +13,15 @@ from covector import tree
 from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, argument_path, arrays, who_of
-from covector.core.masks import merge, select
+from covector.core.masks import merge, present_mask, select
 from covector.core.sharding.context_mesh import get_mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
-from covector.core.source import function_name, take_names
+from covector.core.source import at_line, function_name, take_names
 from covector.core.staging import StagedTracer
 from covector.core.trace import current
 from covector.core.varying import pvary_like
-from covector.errors import (
-    ShardingError,
-    did_you_mean,
-    how_many,
-)
+from covector.errors import ShardingError, did_you_mean, how_many
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.spmd.manual import ManualAxes, local_type, surrounding
 from covector.programs.spmd.shard_map import shard_program
@@ -149,7 +145,7 @@ class ShardMapped:
         manual = self._manual()
         leaves, in_tree = tree.flatten((args, {}))
         specs = self._in_specs(args)
-        sharded = [s is not None for s in specs]
+        sharded = present_mask(specs)
         operands = arrays(select(leaves, sharded), self.who)
         leaves = merge(operands, sharded, leaves)
         types = []
@@ -314,9 +310,7 @@ def _as_spec(spec: Any, where: str) -> PartitionSpec:
 
 
 def _made_at(x: Any) -> str:
-    if isinstance(x, StagedTracer) and x.line is not None:
-        return f", made at {x.line}"
-    return ""
+    return at_line(x.line, ", made") if isinstance(x, StagedTracer) else ""
 
 
 def _shown(names: Iterable[Any]) -> str:

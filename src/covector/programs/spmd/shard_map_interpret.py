@@ -12,7 +12,7 @@ from typing import Any
 from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.jaxpr import Equation, Jaxpr, Var, run
+from covector.core.jaxpr import Equation, Jaxpr, Var, read, run
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import INVARIANT
@@ -80,10 +80,10 @@ def invariant(jaxpr: Jaxpr) -> Jaxpr:
         op: Any = e.op
         if op.regions:
             op = op.with_programs(lambda program: program.memo(invariant))
-        inputs = [new[a] if type(a) is Var else a for a in e.inputs]
+        inputs = read(new, e.inputs)
         new.update({v: _invariant(v) for v in e.outputs})
         equations.append(Equation(op, inputs, [new[v] for v in e.outputs], e.line))
-    outputs = [new[a] if type(a) is Var else a for a in jaxpr.outputs]
+    outputs = read(new, jaxpr.outputs)
     return Jaxpr([new[v] for v in jaxpr.inputs], equations, outputs, jaxpr.name)
 
 

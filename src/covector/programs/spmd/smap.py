@@ -57,7 +57,7 @@ def smap(
       axis_name: the axis of the mesh.
 
     Raises:
-      ShardingError: no mesh is in force, an axis is no number from 0, or a result
+      ShardingError: no mesh is in force, an axis is not a number from 0, or a result
         differs between devices though its axis is None.
 
     >>> import covector as cv, covector.numpy as cnp

@@ -24,7 +24,6 @@ from covector.core.array_like import Array
 from covector.errors import ArgumentError
 from covector.numpy.axis_order import flip, moveaxis
 from covector.numpy.concatenation import concatenate
-from covector.numpy.creation import zeros_like
 from covector.numpy.fft import fft, irfft, rfft
 from covector.numpy.fft.transforms import (
     asked_axes,
@@ -33,6 +32,7 @@ from covector.numpy.fft.transforms import (
     check_norm,
     resized,
 )
+from covector.numpy.filling import zeros_like
 from covector.numpy.promote import single_or_double
 from covector.operations.complex import complex_, imag, real
 from covector.operations.tree_reduce import interleave

@@ -27,7 +27,7 @@ Evaluate = Callable[..., Array]
 
 
 def derivative(evaluate: Evaluate, a: Value, *directions: Value) -> Array:
-    """What ``evaluate`` gives, with the derivatives of an analytic function."""
+    """The value of ``evaluate``, with the derivatives of an analytic function."""
     call = custom_jvp(evaluate)
 
     def rule(primals: Sequence[Value], tangents: Sequence[Any]) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from covector.core.annotations import DTypeLike, HostArray
 from covector.core.array_like import Array
-from covector.core.dtypes import issubdtype
+from covector.core.number_info import issubdtype
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.creation import array
 
@@ -75,7 +75,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
       dtype: a dtype of numbers.
 
     Raises:
-      ArgumentError: n is no power of two.
+      ArgumentError: n is not a power of two.
       DTypeError: the dtype is none of signed numbers.
 
     >>> print(hadamard(2))

@@ -5,7 +5,9 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, TypeMismatch
-from covector.numpy.creation import ones_like
+from covector.lax.linalg.condensed import hessenberg as reduced
+from covector.lax.linalg.condensed import unitary_of
+from covector.numpy.filling import ones_like
 from covector.numpy.linalg.operands import (
     square_matrices,
 )
@@ -13,9 +15,6 @@ from covector.numpy.padding import pad
 from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.selection import where
 from covector.operations.casting import convert
-from covector.operations.comparison import eq
-from covector.operations.creation import Iota
-from covector.operations.linear_algebra.householder import householder_product
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     as_diagonal,
@@ -25,7 +24,6 @@ from covector.operations.linear_algebra.matrices import (
     upper_triangle,
 )
 from covector.operations.linear_algebra.schur import Schur
-from covector.operations.linear_algebra.tridiagonal import hessenberg as hessenberg_
 from covector.operations.magnitude import abs_
 from covector.operations.roots import sqrt
 
@@ -160,7 +158,7 @@ def hessenberg(
       calc_q: give Q too.
 
     Returns:
-      H, or ``(h, q)``. There is no derivative.
+      H, or ``(h, q)``. Derivatives are those of ``lax.linalg.hessenberg``.
 
     >>> import covector.numpy as cnp
     >>> print(hessenberg(cnp.array([[1.0, 2.0], [3.0, 4.0]])))
@@ -168,15 +166,10 @@ def hessenberg(
      [3. 4.]]
     """
     del overwrite_a, check_finite
-    found, taus = hessenberg_(square_matrices("hessenberg", a))
+    found, taus = reduced(square_matrices("hessenberg", a))
     h = upper_triangle(found, -1)
     if not calc_q:
         return h
-    n = h.type.shape[-1]
-    if n < 2:
+    if h.type.shape[-1] < 2:
         return h, ones_like(h)
-    (turned,) = householder_product(found[..., 1:, :-1], taus)
-    ends = [(0, 0)] * (h.type.ndim - 2)
-    q = pad(turned, [*ends, (1, 0), (1, 0)])
-    first = eq(Iota(dtypes.int32, (n,), 0)(), scalar(0, dtypes.int32))
-    return h, q + as_diagonal(convert(first, h.type.dtype))
+    return h, unitary_of(found, taus)

@@ -182,6 +182,10 @@ def solve_triangular(
         the adjoint.
       lower: the lower triangle is read, and not the upper one.
       unit_diagonal: the diagonal counts as ones.
+      overwrite_b, debug, check_finite: SciPy's; they make no difference.
+
+    Returns:
+      x, of the shape of ``b``.
 
     Raises:
       ArgumentError: there is no such op.

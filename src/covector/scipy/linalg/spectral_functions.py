@@ -218,7 +218,7 @@ def _parlett(func: Function, t: Value) -> Array:
 
 
 def _error(a: Value) -> Array:
-    """How far rounding errors may have grown: by the least gap of eigenvalues."""
+    """The growth of rounding errors, by the least gap of eigenvalues."""
     t, _ = complex_schur(a)
     eps = finfo(t.type.dtype).eps
     w = diagonal(t)

@@ -8,10 +8,10 @@ import numpy as np
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.dtypes import issubdtype
+from covector.core.number_info import issubdtype
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.concatenation import concatenate
-from covector.numpy.creation import ones, zeros
+from covector.numpy.filling import ones, zeros
 from covector.numpy.indexing_take import take
 from covector.numpy.minmax import maximum, minimum
 from covector.numpy.padding import pad

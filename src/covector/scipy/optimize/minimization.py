@@ -16,7 +16,7 @@ from covector.scipy.optimize.quasi_newton import (
     Limits,
     descend,
 )
-from covector.transforms.derivatives import value_and_grad
+from covector.transforms.gradients import value_and_grad
 
 __all__ = ["OptimizeResults", "minimize"]
 
@@ -24,7 +24,7 @@ _UNLIMITED = 2**31 - 1
 
 
 class OptimizeResults(NamedTuple):
-    """What a minimization found; all but ``hess_inv`` are arrays.
+    """The result of a minimization; all but ``hess_inv`` are arrays.
 
     ``status``: 0 converged; 1 the steps ran out, 2 the calls of the function; 3
     there was no lower value along the direction, as far as rounding shows; 5 trials

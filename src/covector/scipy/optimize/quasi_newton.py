@@ -22,7 +22,7 @@ RUNNING = -1
 
 
 class Memory(Protocol):
-    """What a method remembers, as a tree of arrays."""
+    """The memory of a method, as a tree of arrays."""
 
     def start(self, n: int, dtype: Any) -> Any: ...
 
@@ -167,7 +167,7 @@ def _first_of(*cases: tuple[Array, int]) -> Array:
 
 
 def _aimed(memory: Memory, s: State) -> tuple[Any, Point, Array, Array]:
-    """What is kept of the memory; point 0 of a line, its direction, a first trial."""
+    """The kept part of the memory; point 0 of a line, its direction, a first trial."""
     direction = -memory.product(s.memory, s.gradient)
     # Rounding may have spoilt the estimate: it starts again from the gradient then.
     descends = cnp.vdot(direction, s.gradient) < 0

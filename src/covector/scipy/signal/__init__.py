@@ -12,3 +12,4 @@ from covector.scipy.signal.windows import *
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals())
     __dir__ = namespaces.completions(globals())
+    __getattr__ = namespaces.missing(__name__)

@@ -171,7 +171,7 @@ def istft(
 
 
 class _Segments(NamedTuple):
-    """How a signal is cut, weighted and transformed."""
+    """The way in which a signal is cut, weighted and transformed."""
 
     window: Any
     length: int
@@ -200,7 +200,7 @@ def segments_of(
     nfft: int | None,
     available: int | None,
 ) -> _Segments:
-    """What the arguments say of segments of a signal of ``available`` elements."""
+    """The segments of a signal of ``available`` elements, by the arguments."""
     named = isinstance(window, str | tuple)
     weighted: Any = window if named else inexact(who, window)
     if not named and weighted.type.ndim != 1:

@@ -67,7 +67,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
       ``[v + 1, ...]``, in the dtype of z.
 
     Raises:
-      ArgumentError: v is no whole number ≥ 0.
+      ArgumentError: v is not a whole number ≥ 0.
       DTypeError: z has no floating-point numbers.
 
     >>> from covector.scipy.special import bessel_jn

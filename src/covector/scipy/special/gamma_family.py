@@ -152,7 +152,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
       d: the dimension, a known positive integer.
 
     Raises:
-      ArgumentError: d is no positive integer.
+      ArgumentError: d is not a positive integer.
 
     >>> from covector.scipy.special import multigammaln
     >>> round(float(multigammaln(2.0, 2)), 4)

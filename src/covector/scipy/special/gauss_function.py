@@ -60,7 +60,7 @@ def _safe(where: Value, others: tuple[int, ...], *values: Value) -> tuple[Array,
 
 
 def _function(a: Value, b: Value, c: Value, x: Value) -> Array:
-    """F for x < 1, which is no polynomial."""
+    """F for x < 1, which is not a polynomial."""
     c = cnp.where(is_whole_below(c), 0.5, c)
     low, high, left = cnp.minimum(a, b), cnp.maximum(a, b), x < 0
     # With the lesser parameter as exponent nothing overflows; c less the greater one
@@ -135,7 +135,7 @@ def _continued(a: Value, b: Value, c: Value, w: Value, rest: Value) -> Array:
 
 
 def _step_size(a: Value, b: Value, c: Value, left: Value, rest: Value) -> Array:
-    """How far to go from w = 1 − left: not so far that terms cancel, nor too far."""
+    """The step from w = 1 − left: not so far that terms cancel, nor too far."""
     w = 1 - left
     turns = cnp.abs(c - (a + b + 1) * w) / (w * left)
     turns = turns + cnp.sqrt(cnp.abs(a * b) / (w * left))

@@ -114,7 +114,7 @@ def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B₀, B₁ = −½, …, Bₙ, in the default float.
 
     Raises:
-      ArgumentError: n is no whole number ≥ 0.
+      ArgumentError: n is not a whole number ≥ 0.
 
     >>> from covector.scipy.special import bernoulli
     >>> bernoulli(4).round(4).tolist()[:3]

@@ -47,8 +47,8 @@ def sph_harm_y(
       Complex numbers, in the shape to which the operands broadcast.
 
     Raises:
-      ArgumentError: diff_n is not None, or n_max is no whole number ≥ 0.
-      DTypeError: n or m are no integers.
+      ArgumentError: diff_n is not None, or n_max is not a whole number ≥ 0.
+      DTypeError: n or m are not integers.
 
     >>> from covector import numpy as cnp
     >>> from covector.scipy.special import sph_harm_y
@@ -141,7 +141,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
       ``[m + 1, n + 1, ...]``, 0 for k > l.
 
     Raises:
-      ArgumentError: m or n is no whole number ≥ 0, or m > n.
+      ArgumentError: m or n is not a whole number ≥ 0, or m > n.
 
     >>> from covector import numpy as cnp
     >>> from covector.scipy.special import lpmn_values

@@ -6,8 +6,10 @@
 
 Functions work element by element, and operands broadcast. Outside of the support of a
 distribution densities are 0 and their logarithms −∞, with derivatives that are 0; for
-what is no parameter of it, a negative scale for instance, the result is NaN.
+what is not a parameter of it, a negative scale for instance, the result is NaN.
 """
+
+from typing import TYPE_CHECKING
 
 from covector import namespaces
 from covector.scipy.stats import (
@@ -75,3 +77,5 @@ __all__ = [
     "wrapcauchy",
 ]
 __dir__ = namespaces.completions(globals())
+if not TYPE_CHECKING:
+    __getattr__ = namespaces.missing(__name__)

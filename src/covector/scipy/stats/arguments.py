@@ -50,12 +50,12 @@ def nonnegative(x: Any) -> Array:
 
 
 def whole(n: Any) -> Array:
-    """``n``, or NaN where it is no number of things."""
+    """``n``, or NaN where it is not a number of things."""
     return cnp.where((n >= 0) & (n == cnp.floor(n)), n, np.nan)
 
 
 def probability(p: Any) -> Array:
-    """``p``, or NaN where it is no probability."""
+    """``p``, or NaN where it is not a probability."""
     return cnp.where((p >= 0) & (p <= 1), p, np.nan)
 
 
@@ -90,7 +90,7 @@ def counted(
 ) -> Array:
     """The logarithm of a probability of the number ``k``.
 
-    It is −∞ in the mask, and where ``k`` is no whole number.
+    It is −∞ in the mask, and where ``k`` is not a whole number.
     """
     return outside(mask | (k > cnp.floor(k)), -np.inf, formula, k, inside)
 

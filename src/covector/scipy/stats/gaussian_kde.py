@@ -110,7 +110,7 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """How many numbers a point has."""
+        """The number of coordinates of a point."""
         return self.dataset.shape[0]
 
     @property

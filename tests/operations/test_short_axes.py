@@ -1,0 +1,38 @@
+"""Sums over a short last axis, and beside one, of arrays large enough for slices."""
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+
+_X = np.random.default_rng(0).integers(-9, 9, (60, 300, 3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_sums_over_a_short_axis_are_those_of_numpy(dtype):
+    def sums(x):
+        return [x.sum(axis) for axis in (-1, 1, (0, 2), (0, 1))]
+
+    for ours, theirs in zip(
+        cv.jit(sums)(cnp.asarray(_X).astype(dtype)), sums(_X), strict=True
+    ):
+        assert ours.dtype == dtype
+        np.testing.assert_array_equal(ours, theirs.astype(ours.dtype))
+
+
+def test_a_sum_of_negative_zeros_over_a_short_axis_is_zero():
+    x = cnp.full((20_000, 2), -0.0)
+    assert not np.signbit(cv.jit(lambda x: x.sum(-1))(x)).any()
+
+
+def test_distances_of_points_in_space_and_their_derivative():
+    x = _X[0].astype(np.float32) + np.arange(300, dtype=np.float32)[:, None]
+
+    def energy(x):
+        d = x[:, None] - x[None]
+        return ((d * d).sum(-1) + 1).sum()
+
+    slope = cv.jit(cv.grad(energy))(x)
+    wanted = 4 * (len(x) * x.astype(float) - x.sum(0))
+    np.testing.assert_allclose(slope, wanted, rtol=1e-4, atol=1)
