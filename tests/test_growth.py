@@ -17,9 +17,9 @@ import covector as cv
 import covector.numpy as cnp
 from covector import lax
 from covector.core import convert, jaxpr, operation_caches, primitive, types
+from covector.dispatch import program_cache, recompiles
 from covector.numpy import promote
 from covector.programs.higher_order import hash_consing
-from covector.programs.jit import program_cache, recompiles
 from covector.runtime import compilation_cache
 
 X = cnp.asarray(np.arange(4, dtype=np.float32))

@@ -53,6 +53,17 @@ from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
 from covector.core.tracebacks import install as install_tracebacks
+from covector.dispatch.checkpoint import checkpoint
+from covector.dispatch.checkpoint import checkpoint as remat
+from covector.dispatch.inspection import (
+    closure_convert,
+    ensure_compile_time_eval,
+    eval_shape,
+    make_jaxpr,
+    typeof,
+)
+from covector.dispatch.jit import jit
+from covector.dispatch.program_cache import clear_caches
 from covector.lowering.evaluate import base
 from covector.placement.device_put import device_put, reshard
 from covector.placement.transfer import (
@@ -64,17 +75,6 @@ from covector.placement.transfer import (
 )
 from covector.programs.custom_rules.custom_derivative import custom_jvp, custom_vjp
 from covector.programs.higher_order.named_scope import named_call, named_scope
-from covector.programs.jit.inspection import (
-    closure_convert,
-    ensure_compile_time_eval,
-    eval_shape,
-    make_jaxpr,
-    typeof,
-)
-from covector.programs.jit.jit import jit
-from covector.programs.jit.program_cache import clear_caches
-from covector.programs.remat.checkpoint import checkpoint
-from covector.programs.remat.checkpoint import checkpoint as remat
 from covector.programs.remat.policies import checkpoint_policies
 from covector.runtime.client import (
     Device,
@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from covector.core.sharding.context_mesh import set_mesh
     from covector.core.sharding.make_mesh import make_mesh
     from covector.debug.progress import progress
+    from covector.dispatch.pmap import pmap
     from covector.environment import print_environment_info
     from covector.placement.make_array import (
         make_array_from_callback,
@@ -142,7 +143,6 @@ if TYPE_CHECKING:
     )
     from covector.programs.custom_rules.custom_gradient import custom_gradient
     from covector.programs.spmd.data_parallel import data_parallel
-    from covector.programs.spmd.pmap import pmap
     from covector.programs.spmd.shard_map_api import shard_map
     from covector.programs.spmd.smap import smap
     from covector.ref import empty_ref, free_ref, freeze, new_ref
@@ -209,7 +209,7 @@ _FUNCTIONS = {
     "make_array_from_single_device_arrays": "placement.make_array",
     "make_mesh": "core.sharding.make_mesh",
     "new_ref": "ref",
-    "pmap": "programs.spmd.pmap",
+    "pmap": "dispatch.pmap",
     "print_environment_info": "environment",
     "profile": "analysis.profile.measure",
     "progress": "debug.progress",

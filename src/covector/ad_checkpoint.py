@@ -1,7 +1,7 @@
 """Names and policies for ``checkpoint``, and what a derivative keeps."""
 
 from covector import namespaces
-from covector.programs.remat.checkpoint import checkpoint
+from covector.dispatch.checkpoint import checkpoint
 from covector.programs.remat.policies import (
     Offloadable,
     Recompute,

@@ -1,5 +1,6 @@
 """Functions whose derivatives are given by rules, and what such rules meet."""
 
+from covector.dispatch.inspection import closure_convert
 from covector.programs.custom_rules.custom_derivative import (
     CustomVJPPrimal,
     custom_jvp,
@@ -12,7 +13,6 @@ from covector.programs.custom_rules.derivative_checks import (
     zero_from_primal,
 )
 from covector.programs.custom_rules.linear_call import linear_call
-from covector.programs.jit.inspection import closure_convert
 
 __all__ = [
     "CustomVJPPrimal",

@@ -22,6 +22,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.number_info import iinfo
 from covector.core.sharding.as_sharding import ShardingLike
+from covector.dispatch.debug_nans import as_one
 from covector.errors import (
     ArgumentError,
     ConcretizationTypeError,
@@ -36,7 +37,6 @@ from covector.operations.broadcasting import ReduceSum
 from covector.operations.reductions import ReduceMax, ReduceMin, ReduceProd
 from covector.operations.windows import GatherScatterMode
 from covector.programs.custom_rules.custom_derivative import custom_jvp
-from covector.programs.jit.debug_nans import as_one
 from covector.transforms.derivatives import jvp
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

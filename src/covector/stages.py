@@ -3,8 +3,8 @@
 from typing import TypeAlias
 
 from covector import namespaces
-from covector.programs.jit.jit import PjitFunction as Wrapped
-from covector.programs.jit.stages import ArgInfo, Compiled, Lowered, Traced
+from covector.dispatch.jit import PjitFunction as Wrapped
+from covector.dispatch.stages import ArgInfo, Compiled, Lowered, Traced
 
 __all__ = [
     "ArgInfo",

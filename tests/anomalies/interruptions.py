@@ -21,8 +21,8 @@ import covector.numpy as cnp
 from covector import options
 from covector.core.source import scopes
 from covector.core.trace import current
+from covector.dispatch import recompiles
 from covector.lowering.evaluate import base
-from covector.programs.jit import recompiles
 
 X = np.linspace(0.1, 1, 4, dtype=np.float32)
 Step = Callable[[], None]

@@ -16,9 +16,9 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
+from covector.dispatch import tracing
 from covector.fingerprints.contents import reads_of
 from covector.fingerprints.fingerprint import fingerprint_of
-from covector.programs.jit import tracing
 
 X = cnp.asarray(np.arange(4, dtype=np.float32))
 

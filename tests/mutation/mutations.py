@@ -370,11 +370,11 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/jit/jit.py",
-        "tests/programs/jit/test_jit.py::test_a_warm_call_looks_at_the_options "
-        "tests/programs/jit/test_jit.py::test_a_failure_of_a_warm_call_is_raised_once "
-        "tests/programs/jit/test_jit.py::test_disable_jit_runs_a_function_of_values "
-        "tests/programs/jit/test_arguments.py",
+        "dispatch/jit.py",
+        "tests/dispatch/test_jit.py::test_a_warm_call_looks_at_the_options "
+        "tests/dispatch/test_jit.py::test_a_failure_of_a_warm_call_is_raised_once "
+        "tests/dispatch/test_jit.py::test_disable_jit_runs_a_function_of_values "
+        "tests/dispatch/test_arguments.py",
         (
             "the fast path does not look at the options",
             "                len(plain) == last.count\n                and form == last.form\n"
@@ -394,7 +394,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "lowering/compiled.py",
-        "tests/programs/jit/test_jit.py tests/programs/jit/test_arguments.py",
+        "tests/dispatch/test_jit.py tests/dispatch/test_arguments.py",
         (
             "the fast path does not look at the types",
             "if x.type is not t or x.placement is not p",
@@ -455,8 +455,8 @@ MUTATIONS: list[Mutation] = [
     ),
     # -- caches ------------------------------------------------------------------------
     *_in(
-        "programs/jit/program_cache.py",
-        "tests/programs/jit/test_jit.py::test_programs_that_functions_share_are_bounded "
+        "dispatch/program_cache.py",
+        "tests/dispatch/test_jit.py::test_programs_that_functions_share_are_bounded "
         "tests/fingerprints/test_fingerprint.py::test_forgetting_programs",
         (
             "programs are kept without bound",

@@ -17,9 +17,9 @@ from covector import lax
 from covector.analysis.comparisons import Limits, Point, forward, reverse
 from covector.core.convert import as_array
 from covector.core.source import function_line
+from covector.dispatch.jit import jit
 from covector.errors import ArgumentError, MissingRule, NotDifferentiable, WrongRule
 from covector.operations.joining import Stack
-from covector.programs.jit.jit import jit
 from covector.transforms.derivatives import instantiate_tangent
 from covector.transforms.linearize import jvp_flat, linearize_flat
 from covector.transforms.pullback import pull_back

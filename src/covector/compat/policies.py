@@ -13,7 +13,7 @@ from covector.compat.programs import params_of
 from covector.core.primitive import Primitive
 from covector.core.source import is_own
 from covector.core.types import ArrayType
-from covector.programs.remat import checkpoint as ours
+from covector.dispatch import checkpoint as ours
 
 
 def checkpoint(

@@ -35,8 +35,8 @@ from covector.core.effects import CALLS
 from covector.core.source import wraps
 from covector.core.staging import restage
 from covector.core.trace import was_computed_while_tracing
-from covector.programs.jit.inspection import staged_function
-from covector.programs.jit.stages import struct
+from covector.dispatch.inspection import staged_function
+from covector.dispatch.stages import struct
 
 
 def make_jaxpr(

@@ -8,8 +8,8 @@ from covector import lax, random
 from covector import numpy as cnp
 from covector.core.convert import ShapeDtypeStruct
 from covector.core.dtypes import float32
+from covector.dispatch.inspection import eval_shape
 from covector.nn.initializers import glorot_normal, normal
-from covector.programs.jit.inspection import eval_shape
 
 #: ``init_fun(key, input_shape) → (output_shape, params)`` and ``apply_fun(params,
 #: inputs, **kwargs) → outputs``

@@ -17,6 +17,7 @@ from covector.core.array_like import Array
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
+from covector.dispatch.jit import jit
 from covector.errors import ArgumentError, ShardingError
 from covector.placement.device_put import device_put
 from covector.placement.make_array import (
@@ -24,7 +25,6 @@ from covector.placement.make_array import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from covector.programs.jit.jit import jit
 from covector.runtime import client, multi_process
 from covector.runtime.multi_process import ProgramDigest
 

@@ -1,7 +1,7 @@
 """``pjit``: the name under which older programs know ``jit``."""
 
 from covector import namespaces
-from covector.programs.jit.jit import jit as pjit
+from covector.dispatch.jit import jit as pjit
 
 __all__ = ["pjit"]
 __dir__ = namespaces.completions(globals())

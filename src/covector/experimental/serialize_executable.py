@@ -25,6 +25,7 @@ from covector.core.sharding.shardings import (
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
+from covector.dispatch.stages import Compiled
 from covector.errors import (
     ExportError,
     TreeMismatch,
@@ -34,7 +35,6 @@ from covector.errors import (
 from covector.export.deserialization import read_types
 from covector.export.serialization import written_type
 from covector.lowering.compiled import ShardedProgram
-from covector.programs.jit.stages import Compiled
 from covector.runtime import client, executable, host_calls
 from covector.tree.registry import PyTreeDef
 

@@ -12,6 +12,8 @@ from covector.core.sharding.shardings import NamedSharding
 from covector.core.staging import restage
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
+from covector.dispatch.jit import PjitFunction, jit
+from covector.dispatch.stages import Traced
 from covector.errors import ArgumentError, ExportError
 from covector.export.exported import Exported
 from covector.export.safety_checks import DisabledSafetyCheck, check_targets
@@ -25,8 +27,6 @@ from covector.export.symbolic_module import (
 )
 from covector.lowering import hlo, module, tokens
 from covector.lowering.placement import MeshPlacement
-from covector.programs.jit.jit import PjitFunction, jit
-from covector.programs.jit.stages import Traced
 from covector.runtime import client
 from covector.transforms.derivatives import vjp
 

@@ -10,6 +10,7 @@ from covector.core.convert import as_array, asked_dtype
 from covector.core.flat import check_functions
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import show_types
+from covector.dispatch.debug_nans import as_one
 from covector.errors import TypeMismatch
 from covector.operations.argmax import Argmax, Argmin
 from covector.operations.broadcasting import ReduceSum
@@ -22,7 +23,6 @@ from covector.operations.reductions import (
     ReduceXor,
 )
 from covector.programs.control_flow.reduce import combiner, initial_value, reduce_flat
-from covector.programs.jit.debug_nans import as_one
 
 __all__ = [
     "argmax",

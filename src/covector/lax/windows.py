@@ -5,11 +5,11 @@ from typing import Any
 
 from covector import tree
 from covector.core.annotations import ArrayLike, PyTree
+from covector.dispatch.debug_nans import as_one
 from covector.lax.convolution_shapes import padtype_to_pads
 from covector.lax.reductions import combination
 from covector.operations.sliding_windows import Window, dilated
 from covector.programs.control_flow.reduce import reduce_windows_flat
-from covector.programs.jit.debug_nans import as_one
 
 __all__ = ["reduce_window", "reduce_window_shape_tuple"]
 

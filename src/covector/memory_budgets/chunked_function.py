@@ -15,12 +15,12 @@ from covector.core.convert import as_array
 from covector.core.masks import present_mask
 from covector.core.trace import current
 from covector.core.types import ArrayType
+from covector.dispatch.arguments import JitSpec
+from covector.dispatch.jit import PjitFunction
 from covector.errors import AxisError, RefError
 from covector.memory_budgets.chunks import Budget, Chunked
 from covector.operations.broadcasting import in_front
 from covector.programs.higher_order.regions import communicates
-from covector.programs.jit.arguments import JitSpec
-from covector.programs.jit.jit import PjitFunction
 from covector.transforms.batch import BatchTrace
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from covector.core.annotations import MemorySize
 from covector.core.jaxpr import Jaxpr
 from covector.core.sizes import bytes_of
+from covector.dispatch.arguments import JitSpec
+from covector.dispatch.checkpoint import run_as
+from covector.dispatch.jit import PjitFunction
 from covector.memory_budgets.chunked_function import ChunkedFunction
 from covector.memory_budgets.within_memory import WithinMemory
-from covector.programs.jit.arguments import JitSpec
-from covector.programs.jit.jit import PjitFunction
-from covector.programs.remat.checkpoint import run_as
 
 
 def in_chunks(fun: Callable[..., Any], memory: MemorySize, who: str) -> ChunkedFunction:

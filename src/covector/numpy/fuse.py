@@ -28,12 +28,12 @@ from covector.core.source import wraps
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
+from covector.dispatch.debug_nans import as_one
+from covector.dispatch.jit import jit
 from covector.lowering.evaluate import base, is_deferred, quiet
 from covector.lowering.placement import placement_of_known, placements_of_results
 from covector.numpy.promote import standard_promotion
 from covector.programs.higher_order.tiering import large_host_time
-from covector.programs.jit.debug_nans import as_one
-from covector.programs.jit.jit import jit
 from covector.runtime import memory
 
 P = ParamSpec("P")

@@ -16,6 +16,7 @@ from covector.core.annotations import (
 )
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.dispatch.debug_nans import as_one
 from covector.numpy.reduction_base import mask_for, without_nan
 from covector.numpy.reductions import all, max, min, prod, sum
 from covector.numpy.statistics import mean, std, var
@@ -23,7 +24,6 @@ from covector.operations.bitwise import and_
 from covector.operations.comparison import eq, ne
 from covector.operations.reductions import highest, lowest
 from covector.operations.selection import where as select
-from covector.programs.jit.debug_nans import as_one
 
 __all__ = [
     "nanmax",

@@ -20,6 +20,7 @@ from covector.core.annotations import ArrayLike, Axes, DType, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType, Shape
+from covector.dispatch.debug_nans import as_one
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes
 from covector.numpy.promote import broadcast_to
@@ -28,7 +29,6 @@ from covector.operations.casting import in_dtype
 from covector.operations.comparison import ne
 from covector.operations.selection import where as select
 from covector.operations.transposing import Reshape, Transpose
-from covector.programs.jit.debug_nans import as_one
 
 
 @dataclass(frozen=True)

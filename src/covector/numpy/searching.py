@@ -15,6 +15,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
+from covector.dispatch.debug_nans import as_one
 from covector.errors import ArgumentError, IntegerOverflow, TypeMismatch
 from covector.numpy.axes import beside, canonical_axis, check_no_out
 from covector.numpy.fuse import fuse
@@ -39,7 +40,6 @@ from covector.operations.reductions import ReduceAnd, highest, lowest
 from covector.operations.selection import where
 from covector.operations.transposing import Reshape
 from covector.operations.windows import GatherDimensionNumbers, GatherScatterMode
-from covector.programs.jit.debug_nans import as_one
 
 __all__ = [
     "argmax",

@@ -23,6 +23,8 @@ from covector.core.primitive import Primitive
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import current
 from covector.core.types import Shape, broadcast_shapes, show_types
+from covector.dispatch.debug_nans import as_one
+from covector.dispatch.jit import jit
 from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
 from covector.lax.control_flow import while_loop
 from covector.lowering.evaluate import base
@@ -31,8 +33,6 @@ from covector.numpy.promote import broadcast_to, standard_promotion
 from covector.operations.casting import in_dtype
 from covector.operations.joining import Unstack
 from covector.operations.random import RandomWrap
-from covector.programs.jit.debug_nans import as_one
-from covector.programs.jit.jit import jit
 from covector.random import generators
 from covector.random.generators import default_key_type
 

@@ -10,8 +10,8 @@ import covector as cv
 import covector.numpy as cnp
 from covector import memory
 from covector.core.array import ConcreteArray
+from covector.dispatch.jit import PjitFunction
 from covector.errors import ArgumentError, OverBudget
-from covector.programs.jit.jit import PjitFunction
 
 N = 250_000  # a megabyte of float32
 

@@ -8,9 +8,9 @@ from covector.analysis.compiled import programs
 from covector.analysis.compiled.collectives import Collective, collectives_of
 from covector.analysis.walk import visits
 from covector.core.jaxpr import Jaxpr
+from covector.dispatch import recompiles
+from covector.dispatch.jit import PjitFunction
 from covector.programs.higher_order.regions import Kind
-from covector.programs.jit import recompiles
-from covector.programs.jit.jit import PjitFunction
 
 __all__ = ["Collective", "Compilation", "FunctionTime", "compilation"]
 

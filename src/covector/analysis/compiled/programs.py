@@ -14,10 +14,10 @@ from covector.analysis.compiled.reading import parse
 from covector.analysis.walk import visits
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
+from covector.dispatch.jit import PjitFunction, jit
+from covector.dispatch.stages import Compiled, Lowered, Traced
 from covector.errors import ArgumentError
 from covector.lowering.compiled import CompiledProgram
-from covector.programs.jit.jit import PjitFunction, jit
-from covector.programs.jit.stages import Compiled, Lowered, Traced
 from covector.runtime import modules
 
 #: a function, jitted or not, or a stage of a jitted one

@@ -31,11 +31,11 @@ from typing import Any
 from covector import numpy as cnp
 from covector import options
 from covector.core import dtypes
+from covector.dispatch.inspection import ensure_compile_time_eval
+from covector.dispatch.jit import jit
 from covector.errors import DeviceError
 from covector.lax import fori_loop
 from covector.placement.device_put import device_put
-from covector.programs.jit.inspection import ensure_compile_time_eval
-from covector.programs.jit.jit import jit
 from covector.runtime import client
 from covector.runtime.cache_folder import user_cache, write_in_one_step
 

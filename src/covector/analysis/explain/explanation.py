@@ -18,8 +18,8 @@ from covector.analysis.explain.tables import MOST_LINES, tables
 from covector.analysis.terminal import plain_text, show
 from covector.core.flat import who_of
 from covector.core.source import wraps
+from covector.dispatch.stages import Compiled, Lowered, Traced
 from covector.errors import MissingLibrary
-from covector.programs.jit.stages import Compiled, Lowered, Traced
 
 __all__ = ["Explanation"]
 

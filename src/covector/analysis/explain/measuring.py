@@ -6,8 +6,8 @@ from covector.analysis.explain.origin import Origin
 from covector.analysis.profile.measure import profile
 from covector.core.convert import ShapeDtypeStruct
 from covector.core.types import ArrayType
+from covector.dispatch.stages import Compiled
 from covector.errors import ArgumentError
-from covector.programs.jit.stages import Compiled
 
 
 def measure(origin: Origin, repeats: int | None) -> Measured:

@@ -16,10 +16,10 @@ from covector.analysis.profile.attribution import shares_of_lines
 from covector.core.flat import path_in_call, with_fixed
 from covector.core.jaxpr import Jaxpr
 from covector.core.trace import current
+from covector.dispatch.jit import PjitFunction
+from covector.dispatch.stages import Compiled, Lowered, Traced
 from covector.errors import ArgumentError
 from covector.lowering.evaluate import base
-from covector.programs.jit.jit import PjitFunction
-from covector.programs.jit.stages import Compiled, Lowered, Traced
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from covector.core.number_info import finfo
 from covector.core.staging import stage
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
+from covector.dispatch.jit import jit
 from covector.errors import (
     ArgumentError,
     CovectorError,
@@ -31,7 +32,6 @@ from covector.errors import (
 )
 from covector.operations.identities import StopGradient
 from covector.programs.higher_order.jaxpr_passes import without_effects
-from covector.programs.jit.jit import jit
 from covector.transforms.checks import check_scalar
 from covector.transforms.linearize import linearize_flat
 from covector.transforms.pullback import pull_back

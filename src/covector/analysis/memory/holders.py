@@ -29,8 +29,8 @@ from covector.analysis.memory.frames import (
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.references import Ref
 from covector.core.source import function_line, is_own, short_name
-from covector.programs.jit.jit import PjitFunction
-from covector.programs.jit.program import Program
+from covector.dispatch.jit import PjitFunction
+from covector.dispatch.program import Program
 
 #: levels of objects above an array, objects in all, and names of one array
 _LEVELS, _MOST, _NAMES = 12, 50_000, 4

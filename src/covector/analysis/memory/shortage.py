@@ -14,9 +14,9 @@ from covector.analysis.memory.estimates import by_line
 from covector.analysis.memory.held import HeldArray, held_by, line_name
 from covector.analysis.memory.tables import UNKNOWN
 from covector.core.sizes import show_bytes
+from covector.dispatch.memory_limit import in_words
 from covector.errors import how_many
 from covector.placement.transfer import known_arrays
-from covector.programs.jit.memory_limit import in_words
 
 #: arrays, and lines of a program, that a message names
 _NAMED, _LINES = 8, 4

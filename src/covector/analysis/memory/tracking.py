@@ -19,11 +19,11 @@ from covector.core.recording import recorder
 from covector.core.sizes import bytes_of, show_bytes
 from covector.core.source import user_line
 from covector.core.trace import current
+from covector.dispatch.jit import PjitFunction
 from covector.errors import OverBudget
 from covector.lowering.compiled import CompiledProgram, ShardedProgram
 from covector.lowering.evaluate import base
 from covector.placement.transfer import known_arrays
-from covector.programs.jit.jit import PjitFunction
 
 #: lines that a message names
 _NAMED = 5

@@ -12,9 +12,9 @@ from covector.analysis.passes.programs import (
 from covector.core.jaxpr import Equation, Jaxpr, Var, replaced
 from covector.core.staging import LITERAL_LIMIT, is_known
 from covector.core.trace import current
+from covector.dispatch.inspection import ensure_compile_time_eval
 from covector.programs.control_flow.cond import Cond
 from covector.programs.higher_order.call import call
-from covector.programs.jit.inspection import ensure_compile_time_eval
 
 __all__ = ["fold_constants"]
 

@@ -13,12 +13,12 @@ from covector.analysis.profile.summary import summarise
 from covector.core.array_like import Array
 from covector.core.flat import who_of
 from covector.core.trace import current
+from covector.dispatch.jit import PjitFunction
+from covector.dispatch.stages import Compiled, Lowered, Traced
 from covector.errors import ArgumentError
 from covector.lowering.evaluate import base
 from covector.numpy.creation import copy
 from covector.placement.transfer import block_until_ready
-from covector.programs.jit.jit import PjitFunction
-from covector.programs.jit.stages import Compiled, Lowered, Traced
 from covector.runtime.profiling import ProfileOptions, TraceMe
 
 __all__ = ["KernelTime", "LinePart", "LineTime", "Profile", "profile"]

@@ -6,11 +6,11 @@ from typing import ParamSpec, TypeVar
 from covector.core.flat import who_of
 from covector.core.source import wraps
 from covector.core.trace import current
+from covector.dispatch.jit import jit
 from covector.errors import ArgumentError
 from covector.experimental.checkify.check_trace import CheckTrace
 from covector.experimental.checkify.error import Error
 from covector.experimental.checkify.sites import Categories, ErrorCategory, user_checks
-from covector.programs.jit.jit import jit
 
 P = ParamSpec("P")
 R = TypeVar("R")

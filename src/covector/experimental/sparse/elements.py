@@ -22,8 +22,8 @@ from covector.core import dtypes
 from covector.core.annotations import Shape, Value
 from covector.core.array_like import Array
 from covector.core.trace import Tracer
+from covector.dispatch.jit import jit
 from covector.errors import ConcretizationTypeError
-from covector.programs.jit.jit import jit
 from covector.transforms.vmap import vmap
 
 

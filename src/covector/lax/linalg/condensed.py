@@ -16,6 +16,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.dispatch.jit import jit
 from covector.lax.control_flow import scan
 from covector.numpy.axis_order import flip, moveaxis
 from covector.numpy.padding import pad
@@ -40,7 +41,6 @@ from covector.operations.linear_algebra.matrices import (
 from covector.operations.linear_algebra.tridiagonal import Tridiagonal
 from covector.operations.linear_algebra.tridiagonal import hessenberg as hessenberg_
 from covector.programs.custom_rules.custom_derivative import custom_jvp
-from covector.programs.jit.jit import jit
 
 __all__ = ["hessenberg", "tridiagonal"]
 

@@ -11,6 +11,7 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo
+from covector.dispatch.jit import jit
 from covector.errors import ArgumentError, TypeMismatch
 from covector.lax.control_flow import fori_loop, scan
 from covector.numpy.axis_order import moveaxis
@@ -36,7 +37,6 @@ from covector.operations.linear_algebra.triangular_solve import TriangularSolve
 from covector.operations.magnitude import abs_
 from covector.operations.roots import sqrt
 from covector.programs.custom_rules.custom_derivative import custom_jvp
-from covector.programs.jit.jit import jit
 from covector.scipy.linalg.analytic import derivative
 from covector.scipy.linalg.similarity import as_complex, complex_schur
 from covector.scipy.linalg.solutions import sylvester

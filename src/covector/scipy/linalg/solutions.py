@@ -6,6 +6,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.dispatch.jit import jit
 from covector.errors import ArgumentError, LinAlgError, TypeMismatch
 from covector.lax.control_flow import scan
 from covector.lax.solvers import custom_linear_solve
@@ -40,7 +41,6 @@ from covector.operations.linear_algebra.schur import Schur
 from covector.operations.linear_algebra.triangular_solve import TriangularSolve
 from covector.operations.magnitude import abs_
 from covector.operations.sorting import Sort
-from covector.programs.jit.jit import jit
 
 __all__ = [
     "cho_solve",

@@ -14,8 +14,8 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
+from covector.dispatch import program_cache
 from covector.lowering.compiled import CompiledProgram
-from covector.programs.jit import program_cache
 
 X = np.arange(4, dtype=np.float32)
 

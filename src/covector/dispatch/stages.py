@@ -24,6 +24,8 @@ from covector.core.sharding.as_sharding import format_of
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.trace import current
 from covector.core.types import AbstractRef, ArrayType
+from covector.dispatch.arguments import JitSpec
+from covector.dispatch.program import Program
 from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
 from covector.lowering.compiled import CompiledProgram
@@ -35,8 +37,6 @@ from covector.lowering.placement import (
     shown,
 )
 from covector.programs.higher_order.call import call
-from covector.programs.jit.arguments import JitSpec
-from covector.programs.jit.program import Program
 from covector.tree.registry import PyTreeDef
 
 

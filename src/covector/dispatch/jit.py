@@ -36,13 +36,8 @@ from covector.core.jaxpr import run, type_of
 from covector.core.references import values_of
 from covector.core.source import function_name, take_names
 from covector.core.trace import context, current
-from covector.fingerprints.fingerprint import fingerprint_of
-from covector.lowering.compiled import ArgumentsElsewhere, CompiledProgram
-from covector.lowering.evaluate import base
-from covector.lowering.placement import Placement, common_placement, placement_of
-from covector.programs.higher_order.call import call
-from covector.programs.jit import program_cache, recompiles, stages
-from covector.programs.jit.arguments import (
+from covector.dispatch import program_cache, recompiles, stages
+from covector.dispatch.arguments import (
     JitSpec,
     ProgramKey,
     Signature,
@@ -51,14 +46,19 @@ from covector.programs.jit.arguments import (
     check_disjoint,
     complete_argnums,
 )
-from covector.programs.jit.debug_nans import Replayed
-from covector.programs.jit.jit_shardings import (
+from covector.dispatch.debug_nans import Replayed
+from covector.dispatch.jit_shardings import (
     ReshardOutputs,
     requested_shardings,
 )
-from covector.programs.jit.program import Program
-from covector.programs.jit.program_cache import NO_CALL, LastCall
-from covector.programs.jit.tracing import find_or_trace
+from covector.dispatch.program import Program
+from covector.dispatch.program_cache import NO_CALL, LastCall
+from covector.dispatch.tracing import find_or_trace
+from covector.fingerprints.fingerprint import fingerprint_of
+from covector.lowering.compiled import ArgumentsElsewhere, CompiledProgram
+from covector.lowering.evaluate import base
+from covector.lowering.placement import Placement, common_placement, placement_of
+from covector.programs.higher_order.call import call
 from covector.tree.failures import recover
 from covector.tree.registry import registry
 

@@ -243,7 +243,7 @@ class JitSpec(NamedTuple):
     def check_memory(self, compiled: Any, who: str) -> None:
         """Raise where a compiled program needs more memory than it may."""
         if self.memory_limit is not None:
-            from covector.programs.jit.memory_limit import (  # noqa: PLC0415  rare
+            from covector.dispatch.memory_limit import (  # noqa: PLC0415  rare
                 check_memory,
             )
 

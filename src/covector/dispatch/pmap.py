@@ -25,17 +25,17 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.source import take_names, wraps
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, ShardingError, TypeMismatch, how_many
-from covector.operations.broadcasting import align, align_masked, move_axis
-from covector.operations.transposing import Reshape
-from covector.programs.jit.arguments import (
+from covector.dispatch.arguments import (
     JitSpec,
     check_disjoint,
     complete_argnums,
     in_call,
 )
-from covector.programs.jit.jit import PjitFunction
-from covector.programs.jit.jit_shardings import Resolved
+from covector.dispatch.jit import PjitFunction
+from covector.dispatch.jit_shardings import Resolved
+from covector.errors import ArgumentError, ShardingError, TypeMismatch, how_many
+from covector.operations.broadcasting import align, align_masked, move_axis
+from covector.operations.transposing import Reshape
 from covector.programs.spmd.manual import surrounding
 from covector.programs.spmd.shard_map_api import shard_map
 from covector.runtime import client

@@ -10,19 +10,19 @@ from covector.core.source import user_line
 from covector.core.staging import Staged, stage
 from covector.core.trace import Tracer
 from covector.core.types import AbstractRef
-from covector.fingerprints.fingerprint import fingerprint_of, is_unchanged
-from covector.lowering.evaluate import base
-from covector.lowering.placement import meshes_of
-from covector.programs.higher_order.named_scope import outermost_scope
-from covector.programs.jit import program_cache, recompiles
-from covector.programs.jit.arguments import ProgramKey
-from covector.programs.jit.jit_shardings import NOTHING
-from covector.programs.jit.program import Program
-from covector.programs.jit.threading import (
+from covector.dispatch import program_cache, recompiles
+from covector.dispatch.arguments import ProgramKey
+from covector.dispatch.jit_shardings import NOTHING
+from covector.dispatch.program import Program
+from covector.dispatch.threading import (
     References,
     references_of,
     stage_on_values,
 )
+from covector.fingerprints.fingerprint import fingerprint_of, is_unchanged
+from covector.lowering.evaluate import base
+from covector.lowering.placement import meshes_of
+from covector.programs.higher_order.named_scope import outermost_scope
 from covector.runtime import compilation_cache
 
 

@@ -10,13 +10,13 @@ from covector.core.jaxpr import Jaxpr
 from covector.core.references import Ref, values_of
 from covector.core.sharding.shardings import Sharding
 from covector.core.types import ArrayType
+from covector.dispatch.arguments import input_name
+from covector.dispatch.debug_nans import Replayed, check_results, copies
+from covector.dispatch.jit_shardings import Resolved
+from covector.dispatch.threading import References
 from covector.lowering.compile import LoweredProgram
 from covector.lowering.compiled import AS_LIST, ArgumentsElsewhere, CompiledProgram
 from covector.lowering.placement import Meshes, Placement
-from covector.programs.jit.arguments import input_name
-from covector.programs.jit.debug_nans import Replayed, check_results, copies
-from covector.programs.jit.jit_shardings import Resolved
-from covector.programs.jit.threading import References
 from covector.tree.registry import PyTreeDef
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from covector.core.primitive import forget_plans
+from covector.dispatch.arguments import JitSpec, ProgramKey
+from covector.dispatch.program import Program
 from covector.fingerprints.fingerprint_value import Fingerprint
 from covector.programs.higher_order.hash_consing import forget_programs
-from covector.programs.jit.arguments import JitSpec, ProgramKey
-from covector.programs.jit.program import Program
 from covector.runtime import compilation_cache
 
 

@@ -14,12 +14,12 @@ from covector.core.references import Ref
 from covector.core.source import function_name, wraps
 from covector.core.staging import Staged, StagedTracer, StagingTrace, stage
 from covector.core.trace import Trace, Tracer, current
+from covector.dispatch.arguments import JitSpec
+from covector.dispatch.jit import PjitFunction
+from covector.dispatch.stages import struct
+from covector.dispatch.threading import stage_on_values
 from covector.lowering.evaluate import base
 from covector.operations.placement import ShardingConstraint
-from covector.programs.jit.arguments import JitSpec
-from covector.programs.jit.jit import PjitFunction
-from covector.programs.jit.stages import struct
-from covector.programs.jit.threading import stage_on_values
 from covector.tree.registry import PyTreeDef
 
 

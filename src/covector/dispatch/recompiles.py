@@ -21,10 +21,10 @@ from covector.core.jaxpr import Jaxpr
 from covector.core.source import Line, is_own
 from covector.core.trace import Context
 from covector.core.types import show_types
+from covector.dispatch.arguments import ProgramKey
 from covector.errors import RecompilationError
 from covector.fingerprints.fingerprint_value import Fingerprint
 from covector.lowering.compile import log_level
-from covector.programs.jit.arguments import ProgramKey
 from covector.tree.difference import first_difference
 
 logger: logging.Logger = logging.getLogger("covector.jit")
