@@ -2,7 +2,7 @@
 
 While one of them is on, in any thread, the base trace checks the results of every
 operation that computes, and a jitted function its own results. A jaxpr with a bad
-result is run once more, operation by operation (``programs/nonfinite``, which is
+result is run once more, operation by operation (``nonfinite/``, which is
 imported then), to find the first that made bad values of good ones; the function is
 traced afresh for that, so that the lane of a ``vmap`` is known. While both are off, no
 path does any of this work.
@@ -35,8 +35,8 @@ from covector.transforms.batch import BatchTrace
 from covector.transforms.linearize import LinearTrace
 
 if TYPE_CHECKING:
-    from covector.programs.nonfinite.kinds import Kinds
-    from covector.programs.nonfinite.origin import Origin
+    from covector.nonfinite.kinds import Kinds
+    from covector.nonfinite.origin import Origin
 
 #: operations that bring operands together, for promotion and over batches: what is
 #: made of the operands is looked at
@@ -44,7 +44,7 @@ _MOVING = (BroadcastInDim, Reshape, Transpose)
 
 
 def _watch() -> "Kinds":
-    from covector.programs.nonfinite.kinds import Kinds  # noqa: PLC0415  when asked for
+    from covector.nonfinite.kinds import Kinds  # noqa: PLC0415  when asked for
 
     now = options.current()
     return Kinds(now.debug_nans, now.debug_infs)
@@ -73,7 +73,7 @@ def _checked_process(op: Primitive, args: Sequence[Value]) -> Sequence[Array]:
     with unwatched() if whole else contextlib.nullcontext():
         outs = EvalTrace.process(base, op, args)
     if watch.first(outs) is not None:
-        from covector.programs.nonfinite.origins import origin_at  # noqa: PLC0415  "
+        from covector.nonfinite.origins import origin_at  # noqa: PLC0415  "
 
         with unwatched():
             equation = Equation(op, [*args], [], user_line())
@@ -185,7 +185,7 @@ def check_results(
     k = watch.first(outs)
     if k is None:
         return
-    from covector.programs.nonfinite.origins import origin_in  # noqa: PLC0415  "
+    from covector.nonfinite.origins import origin_in  # noqa: PLC0415  "
 
     found, origin = "it has effects, so it is not run again to find out where", None
     if Effect.LASTS not in jaxpr.effects:
@@ -213,8 +213,8 @@ def _origin_with_lanes(
     """The origin in a program that still knows its lanes; None where it has none, or
     cannot be traced so.
     """
-    from covector.programs.nonfinite.lane_by_lane import lanes_apart  # noqa: PLC0415  "
-    from covector.programs.nonfinite.origins import origin_in  # noqa: PLC0415  "
+    from covector.nonfinite.lane_by_lane import lanes_apart  # noqa: PLC0415  "
+    from covector.nonfinite.origins import origin_in  # noqa: PLC0415  "
 
     try:
         with lanes_apart() as search:

@@ -9,11 +9,11 @@ from covector import errors, lax
 from covector.core.jaxpr import run
 from covector.core.show import nested_programs
 from covector.memory_budgets.chunks import Chunked
+from covector.nonfinite.lane_by_lane import lanes_apart
 from covector.programs.custom_rules.linear_call import LinearCall
 from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.program_primitive import ProgramPrimitive
 from covector.programs.higher_order.regions import has_loop, named_axes
-from covector.programs.nonfinite.lane_by_lane import lanes_apart
 
 W = np.arange(9, dtype="f").reshape(3, 3) / 9
 X = np.ones((2, 3), np.float32)

@@ -1,7 +1,7 @@
 """``explain_nan``: the first operation of a function that made a NaN or an infinity.
 
 The function is traced afresh, each ``vmap`` as a loop over its lanes, and its program
-is replayed (``programs/nonfinite``) from the arguments on.
+is replayed (``nonfinite/``) from the arguments on.
 """
 
 import functools
@@ -27,11 +27,11 @@ from covector.errors import (
     NonFiniteError,
     NotDifferentiable,
 )
+from covector.nonfinite.kinds import Kinds
+from covector.nonfinite.lane_by_lane import Search, lanes_apart
+from covector.nonfinite.origin import Origin
+from covector.nonfinite.origins import origin_in
 from covector.programs.higher_order.jaxpr_passes import without_effects
-from covector.programs.nonfinite.kinds import Kinds
-from covector.programs.nonfinite.lane_by_lane import Search, lanes_apart
-from covector.programs.nonfinite.origin import Origin
-from covector.programs.nonfinite.origins import origin_in
 
 __all__ = ["Origin", "explain_nan"]
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.nonfinite.origin import Origin, Spot
+from covector.nonfinite.replay import Finding
+from covector.nonfinite.source_text import operand_texts
 from covector.operations.selection import SelectN
-from covector.programs.nonfinite.origin import Origin, Spot
-from covector.programs.nonfinite.replay import Finding
-from covector.programs.nonfinite.source_text import operand_texts
 
 #: operations with an infinite slope, where that is, in words, and what avoids it
 SLOPES = {

@@ -9,9 +9,9 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.source import Line, at_line
+from covector.nonfinite.kinds import Kinds
+from covector.nonfinite.replay import Finding
 from covector.programs.higher_order.program_primitive import Where
-from covector.programs.nonfinite.kinds import Kinds
-from covector.programs.nonfinite.replay import Finding
 from covector.transforms.batch import BatchTracer
 
 #: numbers of an operand up to which a message shows them all

@@ -22,6 +22,7 @@ from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, read
 from covector.core.masks import select
 from covector.core.trace import current
 from covector.errors import ConcretizationTypeError
+from covector.nonfinite.kinds import INFINITIES, Kinds
 from covector.operations.selection import SelectN
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.dead_code import trimmed
@@ -30,7 +31,6 @@ from covector.programs.higher_order.program_primitive import (
     Execution,
     Where,
 )
-from covector.programs.nonfinite.kinds import INFINITIES, Kinds
 from covector.transforms.batch import BatchTrace, BatchTracer
 
 

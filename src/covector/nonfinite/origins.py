@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr
-from covector.programs.nonfinite.kinds import Kinds
-from covector.programs.nonfinite.origin import Origin, describe
-from covector.programs.nonfinite.reasons import reason_in
-from covector.programs.nonfinite.replay import inside, search
+from covector.nonfinite.kinds import Kinds
+from covector.nonfinite.origin import Origin, describe
+from covector.nonfinite.reasons import reason_in
+from covector.nonfinite.replay import inside, search
 
 
 class Computed(NamedTuple):

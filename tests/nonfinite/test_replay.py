@@ -5,8 +5,8 @@ import numpy as np
 import covector as cv
 import covector.numpy as cnp
 from covector import lax
-from covector.programs.nonfinite.kinds import Kinds
-from covector.programs.nonfinite.replay import search, source_of_infinity
+from covector.nonfinite.kinds import Kinds
+from covector.nonfinite.replay import search, source_of_infinity
 
 NANS = Kinds(True, False)
 X = cnp.array([1.0, 0.0, -1.0])

@@ -18,14 +18,14 @@ from covector.core.references import has_references, values_of
 from covector.core.source import user_line
 from covector.core.staging import stage
 from covector.core.trace import current
+from covector.nonfinite.kinds import Kinds
+from covector.nonfinite.origin import in_lane
+from covector.nonfinite.origins import Computed
 from covector.operations.broadcasting import batched, move_axis
 from covector.programs.control_flow.observer import Observer
 from covector.programs.control_flow.scan import Scan, stacked_type
 from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.programs.higher_order.program_primitive import Devices, Execution, Where
-from covector.programs.nonfinite.kinds import Kinds
-from covector.programs.nonfinite.origin import in_lane
-from covector.programs.nonfinite.origins import Computed
 from covector.transforms.batch import BatchTrace, ShardedAxis, batch_flat
 
 

@@ -16,11 +16,11 @@ from covector.core import dtypes
 from covector.core.jaxpr import Jaxpr
 from covector.core.number_info import finfo
 from covector.core.source import Line
-from covector.programs.nonfinite.evidence import SLOPES, Evidence
-from covector.programs.nonfinite.kinds import INFINITIES, Kinds
-from covector.programs.nonfinite.origin import Origin, describe
-from covector.programs.nonfinite.replay import Finding, source_of_infinity
-from covector.programs.nonfinite.source_text import operand_texts, with_operand
+from covector.nonfinite.evidence import SLOPES, Evidence
+from covector.nonfinite.kinds import INFINITIES, Kinds
+from covector.nonfinite.origin import Origin, describe
+from covector.nonfinite.replay import Finding, source_of_infinity
+from covector.nonfinite.source_text import operand_texts, with_operand
 
 
 class Reason(NamedTuple):

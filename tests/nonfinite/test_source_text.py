@@ -2,7 +2,7 @@
 
 import covector as cv
 import covector.numpy as cnp
-from covector.programs.nonfinite.source_text import (
+from covector.nonfinite.source_text import (
     Expression,
     operand_texts,
     source_line,
