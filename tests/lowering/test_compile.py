@@ -26,7 +26,8 @@ from covector.lowering.compile import (
 from covector.lowering.compiled import ArgumentsElsewhere
 from covector.operations.arithmetic import add, mul
 from covector.operations.transcendental import sin
-from covector.runtime import client, executable
+from covector.runtime import client
+from covector.runtime.compile_options import SMALL_LOOP_BYTES
 from tests.laws import array
 
 F32 = ArrayType((3,), dtypes.float32)
@@ -193,7 +194,7 @@ def options_of(jaxpr):
 def test_sums_of_small_floats_are_not_compiled_as_small_loops():
     for dtype, small in ((dtypes.float8_e5m2, True), (dtypes.int8, False)):
         jaxpr = stage(lambda x: [x], [ArrayType((3,), dtype)]).jaxpr
-        assert (executable.SMALL_LOOP_BYTES in options_of(jaxpr)) == small
+        assert (SMALL_LOOP_BYTES in options_of(jaxpr)) == small
 
 
 @pytest.mark.parametrize("count", [MANY_SCALARS, MANY_SCALARS + 1])

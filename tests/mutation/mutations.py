@@ -319,7 +319,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/control_flow/scan_lowering.py",
+        "programs/control_flow/loop_lowering.py",
         "tests/programs/control_flow/test_scan.py::test_a_compiled_scan_takes_the_steps_that_do_not_fill_a_turn",
         (
             "steps that do not fill a turn are left out",
@@ -328,7 +328,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/control_flow/while_lowering.py",
+        "programs/control_flow/loop_lowering.py",
         "tests/programs/control_flow/test_while_loop.py::test_an_unsigned_counter_that_counts_down_takes_its_last_step",
         (
             "counters without a sign stay so",

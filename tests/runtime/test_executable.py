@@ -8,6 +8,7 @@ import pytest
 
 from covector.errors import DeletedArrayError, DeviceError
 from covector.runtime import buffers, client, executable, modules
+from covector.runtime.compile_options import DEFAULT_OPTIONS, compile_options_of
 from tests.runtime.programs import F32, add, callback, output_of, square
 
 ELEMENTS = {
@@ -98,6 +99,7 @@ def test_programs_run_on_a_second_device_and_on_threads_of_the_runtime():
     code = """
 import numpy as np
 from covector.runtime import buffers, client, executable
+from covector.runtime.compile_options import DEFAULT_OPTIONS, compile_options_of
 from tests.runtime.programs import square
 device = client.local_devices(backend="cpu")[1]
 program = executable.compile_module(square(64), device, outputs=[((64, 64), "f4")])
@@ -189,10 +191,10 @@ def test_an_unknown_option_is_an_error_that_names_it(device):
 
 def test_a_caller_may_override_our_defaults(device):
     name = "xla_cpu_experimental_ynn_fusion_type"
-    ours = executable.DEFAULT_OPTIONS["cpu"][name]
-    plain = executable._compile_options((device,), None)
+    ours = DEFAULT_OPTIONS["cpu"][name]
+    plain = compile_options_of((device,), None)
     assert plain.env_option_overrides == [(name, ours)]
-    overridden = executable._compile_options((device,), {name: ""})
+    overridden = compile_options_of((device,), {name: ""})
     assert overridden.env_option_overrides == [(name, "")]
 
 

@@ -9,11 +9,12 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from covector import options, tree
+from covector.core.annotations import MemorySize, PyTree
 from covector.core.array import ConcreteArray
 from covector.core.convert import (
     PYTHON_NUMBERS,
@@ -182,6 +183,23 @@ def _taking(positions: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
 
 def _name(fun: Any, key: int | str) -> int | str:
     return (parameter(fun, key) or key) if isinstance(key, int) else key
+
+
+class JitOptions(TypedDict, total=False):
+    """The keyword arguments of ``jit``, for its overloads."""
+
+    in_shardings: PyTree
+    out_shardings: PyTree
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    inline: bool
+    keep_unused: bool
+    device: Any
+    backend: str | None
+    compiler_options: dict[str, Any] | None
+    memory_limit: MemorySize | None
 
 
 class JitSpec(NamedTuple):

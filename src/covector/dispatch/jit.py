@@ -11,7 +11,6 @@ which may have been traced before (``program_cache``).
 
 import functools
 import inspect
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import (
@@ -21,7 +20,6 @@ from typing import (
     Generic,
     ParamSpec,
     Self,
-    TypedDict,
     TypeVar,
     Unpack,
     overload,
@@ -30,7 +28,6 @@ from typing import (
 from covector import options, tree
 from covector.core.annotations import MemorySize, PyTree, Untyped
 from covector.core.array_like import Array
-from covector.core.convert import OPERANDS
 from covector.core.flat import who_of
 from covector.core.jaxpr import run, type_of
 from covector.core.references import values_of
@@ -38,21 +35,18 @@ from covector.core.source import function_name, take_names
 from covector.core.trace import context, current
 from covector.dispatch import program_cache, recompiles, stages
 from covector.dispatch.arguments import (
+    JitOptions,
     JitSpec,
     ProgramKey,
     Signature,
     as_argument,
-    as_operands,
     check_disjoint,
     complete_argnums,
 )
 from covector.dispatch.debug_nans import Replayed
-from covector.dispatch.jit_shardings import (
-    ReshardOutputs,
-    requested_shardings,
-)
+from covector.dispatch.jit_shardings import ReshardOutputs, requested_shardings
 from covector.dispatch.program import Program
-from covector.dispatch.program_cache import NO_CALL, LastCall
+from covector.dispatch.program_cache import NO_CALL
 from covector.dispatch.tracing import find_or_trace
 from covector.fingerprints.fingerprint import fingerprint_of
 from covector.lowering.compiled import ArgumentsElsewhere, CompiledProgram
@@ -136,49 +130,10 @@ class PjitFunction(Generic[P, R]):
             if again:
                 return last.call(leaves)
             if self._caches.fast_path:
-                return self._call_again(plain, leaves, in_tree, form)
+                return self._caches.call_again(plain, leaves, in_tree, form, self)
         except ArgumentsElsewhere:
             pass
         return self._call_first(args, kwargs)
-
-    def _call_again(
-        self, plain: tuple[Any, ...], leaves: list[Any], in_tree: Any, form: Any
-    ) -> Any:
-        """A call like one before, if not the last one; ``plain`` are its arguments, in
-        the order in which they were given.
-
-        Raises:
-          ArgumentsElsewhere: there was none, or its program has not run.
-        """
-        now, operands, spec, who = options.current(), leaves, self.spec, self.who
-        try:
-            try:
-                types = tuple(map(type_of, operands))
-            except AttributeError:
-                operands = as_operands(leaves, spec, who)
-                types = tuple(map(type_of, operands))
-            key = now, in_tree, form, types, tuple(map(placement_of, operands))
-            found = self._caches.fast_path.get(key)
-        except Exception:  # noqa: BLE001  objects that are asked may raise anything
-            found = None  # no arrays, which the slow path explains
-        if found is None:
-            raise ArgumentsElsewhere
-
-        no_trees = operands is leaves or OPERANDS.issuperset(map(type, leaves))
-
-        def convert_and_call(leaves: Sequence[Any]) -> Any:
-            # It must not hold this function, with which the caches go.
-            if no_trees and not OPERANDS.issuperset(map(type, leaves)):
-                raise ArgumentsElsewhere
-            return found(as_operands(leaves, spec, who))
-
-        call = found if operands is leaves else convert_and_call
-        count = -1
-        same = len(plain) == len(leaves) and all(map(operator.is_, plain, leaves))
-        if no_trees and same:
-            count = len(plain)
-        self._caches.last_call = LastCall(now, in_tree, form, count, call)
-        return found(operands)
 
     def _parts(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -355,23 +310,6 @@ class PjitFunction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<{self.who}>"
-
-
-class JitOptions(TypedDict, total=False):
-    """The keyword arguments of ``jit``, for its overloads."""
-
-    in_shardings: PyTree
-    out_shardings: PyTree
-    static_argnums: int | Sequence[int] | None
-    static_argnames: str | Iterable[str] | None
-    donate_argnums: int | Sequence[int] | None
-    donate_argnames: str | Iterable[str] | None
-    inline: bool
-    keep_unused: bool
-    device: Any
-    backend: str | None
-    compiler_options: dict[str, Any] | None
-    memory_limit: MemorySize | None
 
 
 @overload

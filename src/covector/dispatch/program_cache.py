@@ -7,15 +7,21 @@ weakly: a program whose arrays are gone cannot be used again.
 """
 
 import contextlib
+import operator
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from covector import options
+from covector.core.convert import OPERANDS
+from covector.core.jaxpr import type_of
 from covector.core.primitive import forget_plans
-from covector.dispatch.arguments import JitSpec, ProgramKey
+from covector.dispatch.arguments import JitSpec, ProgramKey, as_operands
 from covector.dispatch.program import Program
 from covector.fingerprints.fingerprint_value import Fingerprint
+from covector.lowering.compiled import ArgumentsElsewhere
+from covector.lowering.placement import placement_of
 from covector.programs.higher_order.hash_consing import forget_programs
 from covector.runtime import compilation_cache
 
@@ -52,6 +58,50 @@ class Caches:
         #: the static arguments
         self.fast_path: dict[tuple[Any, ...], Callable[[list[Any]], Any]] = {}
         self.last_call: LastCall = NO_CALL
+
+    def call_again(
+        self,
+        plain: tuple[Any, ...],
+        leaves: list[Any],
+        in_tree: Any,
+        form: Any,
+        jitted: Any,
+    ) -> Any:
+        """A call like one before, if not the last one; ``plain`` are its arguments, in
+        the order in which they were given.
+
+        Raises:
+          ArgumentsElsewhere: there was none, or its program has not run.
+        """
+        now, operands, spec, who = options.current(), leaves, jitted.spec, jitted.who
+        try:
+            try:
+                types = tuple(map(type_of, operands))
+            except AttributeError:
+                operands = as_operands(leaves, spec, who)
+                types = tuple(map(type_of, operands))
+            key = now, in_tree, form, types, tuple(map(placement_of, operands))
+            found = self.fast_path.get(key)
+        except Exception:  # noqa: BLE001  objects that are asked may raise anything
+            found = None  # no arrays, which the slow path explains
+        if found is None:
+            raise ArgumentsElsewhere
+
+        no_trees = operands is leaves or OPERANDS.issuperset(map(type, leaves))
+
+        def convert_and_call(leaves: Sequence[Any]) -> Any:
+            # It must not hold the function, with which these caches go.
+            if no_trees and not OPERANDS.issuperset(map(type, leaves)):
+                raise ArgumentsElsewhere
+            return found(as_operands(leaves, spec, who))
+
+        call = found if operands is leaves else convert_and_call
+        count = -1
+        same = len(plain) == len(leaves) and all(map(operator.is_, plain, leaves))
+        if no_trees and same:
+            count = len(plain)
+        self.last_call = LastCall(now, in_tree, form, count, call)
+        return found(operands)
 
     def forget_calls(self) -> None:
         """Let the next call look for its program."""

@@ -30,6 +30,7 @@ from covector.runtime import (
     host_calls,
     modules,
 )
+from covector.runtime.compile_options import SMALL_LOOP_BYTES
 
 logger = logging.getLogger("covector.compile")
 
@@ -176,7 +177,7 @@ def _loop_options(lowered: hlo.Module) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if any([d.itemsize == 1 and dtypes.is_floating(d) for d in lowered.dtypes]):
         # Sums of 8-bit floats beyond their range would become -0.
-        found[executable.SMALL_LOOP_BYTES] = 0
+        found[SMALL_LOOP_BYTES] = 0
     if lowered.scalars > MANY_SCALARS:
         found["xla_llvm_enable_noalias_metadata"] = False
     return found

@@ -2,7 +2,7 @@
 
 A message is a sequence of fields, each with its number and a *wire type*: 0 for an
 integer, 1 and 5 for 8 and 4 bytes, 2 for a length and so many bytes, which may be a
-text, or a message again. (``runtime/executable.py`` writes one, of fields of bytes.)
+text, or a message again. (``runtime/compile_options.py`` writes one of bytes.)
 """
 
 from collections.abc import Iterator

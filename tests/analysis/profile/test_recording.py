@@ -6,8 +6,8 @@ from covector import profiler
 from covector.analysis.compiled.reading import parse
 from covector.analysis.profile.attribution import attribute
 from covector.analysis.profile.recording import KernelEvent, Recording, bare_name, read
-from covector.runtime.executable import _field as field
-from covector.runtime.executable import _varint
+from covector.runtime.compile_options import _field as field
+from covector.runtime.compile_options import _varint
 from covector.runtime.protocol_buffers import fields
 
 PROGRAM = parse(

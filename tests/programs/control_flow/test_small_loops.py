@@ -12,7 +12,11 @@ from covector import lax, random, tree
 from covector import numpy as cnp
 from covector.programs.higher_order import tiering
 from covector.runtime import client, executable, modules
-from covector.runtime.executable import DEFAULT_OPTIONS, SMALL_LOOP_BYTES
+from covector.runtime.compile_options import (
+    DEFAULT_OPTIONS,
+    SMALL_LOOP_BYTES,
+    compile_options_of,
+)
 
 STEPS = 5
 KERNEL = "xla_cpu_small_call"
@@ -323,8 +327,8 @@ def limit_in(options):
 def test_the_limit_reaches_the_compiler_and_can_be_changed():
     device = (client.cpu_device(),)
     wanted = str(DEFAULT_OPTIONS["cpu"][SMALL_LOOP_BYTES])
-    assert limit_in(executable._compile_options(device, None)) == wanted
-    changed = executable._compile_options(device, {SMALL_LOOP_BYTES: 12345})
+    assert limit_in(compile_options_of(device, None)) == wanted
+    changed = compile_options_of(device, {SMALL_LOOP_BYTES: 12345})
     assert limit_in(changed) == "12345"
 
 

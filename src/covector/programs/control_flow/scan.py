@@ -45,12 +45,12 @@ from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import Thread
 from covector.operations.broadcasting import align_masked, move_axis, zeros
+from covector.programs.control_flow.loop_lowering import lower_scan
 from covector.programs.control_flow.loop_primitive import (
     LoopPrimitive,
     batch_step,
     tangents_of,
 )
-from covector.programs.control_flow.scan_lowering import lower_scan
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
     linearize_body,

@@ -42,10 +42,10 @@ from covector.operations.broadcasting import align_masked, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import until_all_fail, until_all_stop
+from covector.programs.control_flow.loop_lowering import lower_while
 from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
 from covector.programs.control_flow.reverse_while import bind_loops, reverse_while
 from covector.programs.control_flow.scan_rules import jvp_body, transpose_body
-from covector.programs.control_flow.while_lowering import lower_while
 from covector.programs.control_flow.while_rules import (
     counting_body,
     repeating_test,

@@ -1,0 +1,92 @@
+"""What XLA is told besides a module: the devices, and fields of its DebugOptions."""
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+from jaxlib import xla_client as xc
+
+from covector.runtime import client
+
+Options: TypeAlias = Mapping[str, object]
+
+#: How many bytes a step of a loop may touch for the loop to be compiled as one kernel.
+SMALL_LOOP_BYTES = "xla_cpu_small_while_loop_byte_threshold"
+# Settings that XLA reads from a map among its DebugOptions, and not from a field.
+_EXTRA = frozenset({SMALL_LOOP_BYTES})
+
+# Fields of XLA's DebugOptions that covector sets, by platform; a caller's go before
+# them.
+DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
+    # Dots and reductions go to the YNNPACK library as XLA would have it, convolutions
+    # do not: XLA's own are parallel. 3×3, 64 channels, 32×56×56: 34 → 21 ms, the
+    # gradient of its kernel 90 → 27 ms. Depthwise ones and those of one channel lose up
+    # to three times.
+    "cpu": {
+        "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,"
+        "LIBRARY_FUSION_TYPE_REDUCE",
+        # A loop of which a step reads and writes fewer bytes becomes one kernel; XLA
+        # would have 1024. Larger ones run each operation of a step as a kernel of its
+        # own, some on all cores (docs/decisions/0008-small-loops-are-one-kernel.md).
+        SMALL_LOOP_BYTES: 65_536,
+    },
+}
+
+
+def compile_options_of(
+    devices: tuple[client.Device, ...], options: Options | None
+) -> xc.CompileOptions:
+    """For a partition on each device; ``options`` go before our own defaults."""
+    ours = _default_options(client.device_platform(devices[0]))
+    chosen = {**ours, **(options or {})}
+    extra = tuple([(n, str(chosen.pop(n))) for n in _EXTRA if n in chosen])
+    made = xc.CompileOptions.ParseFromString(_serialized(extra))
+    made.num_replicas, made.num_partitions = 1, len(devices)
+    made.device_assignment = xc.DeviceAssignment.create(
+        np.array([[device.id for device in devices]], np.int32)
+    )
+    if len(devices) > 1:
+        build = made.executable_build_options
+        build.use_spmd_partitioning = build.use_shardy_partitioner = True
+        # Results without a sharding in the module are partitioned by the compiler.
+        build.allow_spmd_sharding_propagation_to_output = [True]
+    made.env_option_overrides = list(chosen.items())
+    return made
+
+
+@functools.cache
+def _default_options(platform: str) -> Options:
+    """Ours for a platform, without those that ``XLA_FLAGS`` names.
+
+    XLA reads these flags once, before its first client.
+    """
+    ours, flags = DEFAULT_OPTIONS.get(platform, {}), os.environ.get("XLA_FLAGS", "")
+    return {n: v for n, v in ours.items() if n not in _EXTRA or n not in flags}
+
+
+@functools.lru_cache(256)
+def _serialized(extra: tuple[tuple[str, str], ...]) -> bytes:
+    """A CompileOptions with these ``xla_backend_extra_options``, as a protocol buffer.
+
+    No attribute reaches that map. But buffers one after the other are read as one, the
+    later adding to the earlier.
+    """
+    entries = [
+        _field(500, _field(1, name.encode()) + _field(2, value.encode()))
+        for name, value in extra
+    ]
+    executable_build_options, debug_options = 3, 3
+    added = _field(executable_build_options, _field(debug_options, b"".join(entries)))
+    return xc.CompileOptions().SerializeAsString() + added
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of bytes: its number with the wire type 2, its length, its content."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(number: int) -> bytes:
+    low, high = number & 127, number >> 7
+    return bytes([low | 128]) + _varint(high) if high else bytes([low])
