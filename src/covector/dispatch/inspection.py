@@ -16,8 +16,8 @@ from covector.core.staging import Staged, StagedTracer, StagingTrace, stage
 from covector.core.trace import Trace, Tracer, current
 from covector.dispatch.arguments import JitSpec
 from covector.dispatch.jit import PjitFunction
+from covector.dispatch.references import stage_on_values
 from covector.dispatch.stages import struct
-from covector.dispatch.threading import stage_on_values
 from covector.lowering.evaluate import base
 from covector.operations.placement import ShardingConstraint
 from covector.tree.registry import PyTreeDef

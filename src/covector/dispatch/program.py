@@ -13,7 +13,7 @@ from covector.core.types import ArrayType
 from covector.dispatch.arguments import input_name
 from covector.dispatch.debug_nans import Replayed, check_results, copies
 from covector.dispatch.jit_shardings import Resolved
-from covector.dispatch.threading import References
+from covector.dispatch.references import References
 from covector.lowering.compile import LoweredProgram
 from covector.lowering.compiled import AS_LIST, ArgumentsElsewhere, CompiledProgram
 from covector.lowering.placement import Meshes, Placement

@@ -3,8 +3,8 @@
 When the interpreter ends, a daemon thread that comes back from C++ is ended by Python
 in the middle of C++, which aborts the process. So daemon threads that compute are ended
 before: a SystemExit is raised in them, with which threads end in silence, and they are
-waited for. A thread that is still on its way, for it frees its arrays or waits for a busy
-machine, stops in the middle of C++ instead of aborting.
+waited for. A thread that is still on its way, for it frees its arrays or waits for a
+busy machine, stops in the middle of C++ instead of aborting.
 
 When the process is forked, the threads of the compiler are not in the child. Programs
 that were compiled before run there; compiling would hang, and is an error instead.
