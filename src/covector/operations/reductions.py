@@ -6,7 +6,6 @@ for a maximum, 1 for a product, all ones for ``and``.
 """
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from covector.core.annotations import (
     Value,
     Values,
 )
+from covector.core.convert import scalar
 from covector.core.number_info import finfo, iinfo
 from covector.core.primitive import Linearized, Primitive, Work, operation
 from covector.core.staging import stage
@@ -35,9 +35,16 @@ from covector.operations.broadcasting import (
     reduced_in_order,
     reduced_type,
 )
-from covector.operations.casting import convert
-from covector.operations.comparison import eq, gt, lt, ne
+from covector.operations.casting import BitcastConvertType, convert
+from covector.operations.comparison import eq, ge, gt, lt, ne
 from covector.operations.extrema import max_, min_
+from covector.operations.extrema_on_cpu import (
+    cut_of,
+    extrema_of_words,
+    has_long_rows,
+    slices_of,
+    words_of,
+)
 from covector.operations.identities import computed_once
 from covector.operations.selection import where
 from covector.operations.slicing import Slice
@@ -47,11 +54,8 @@ from covector.operations.tree_reduce import fold, with_jvp
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
-#: elements from which it pays to look for NaN first, where that decides what is done
-_LARGE = 2**18
-#: how many slices are combined element by element, the elements from which that pays,
-#: and how many of a slice should lie side by side
-_SLICES, _WORTH_FOLDING, _RUN = 16, 2**12, 64
+#: elements from which all cores should have some, and of how many pieces
+_LARGE, _PIECES = 2**18, 64
 
 
 @operation
@@ -148,13 +152,13 @@ class _Extremum(Reduction):
             return super().lower(ctx, x)
         if ctx.module.over is not None:
             return self._with_nan_apart(ctx, x)
-        slices = _slices(source, self.axes)
+        if has_long_rows(source, self.axes):
+            if ctx.out_types[0].size < _PIECES and source.size >= _LARGE:
+                return ctx.through(lambda x: [self._of_pieces(x)], x)
+            return self._by_bits(ctx, x)
+        slices = slices_of(source, self.axes)
         if slices:
             return ctx.through(lambda x: [self(self._folded(x, slices))], x)
-        # To compare each number of 16 bits takes ten times as long.
-        large = _LARGE if source.dtype.itemsize >= 4 else _LARGE // 8
-        if int(source.size) >= large:
-            return self._unless_nan(ctx, x)
         return self._exactly(ctx, x)
 
     def _folded(self, x: Value, slices: Sequence[Slice]) -> Value:
@@ -182,54 +186,58 @@ class _Extremum(Reduction):
 
         return self.reduce(ctx, x, choose)
 
-    def _unless_nan(self, ctx: "Lowering", x: HloValue) -> Any:
-        """The library's result if there is no NaN, which the library's sum tells.
+    def _of_pieces(self, x: Value) -> Value:
+        """The extremum of those of many rows, which the cores share."""
+        of = type(self)
+        axis, shape = x.type.ndim - 1, x.type.shape
+        last = of((axis,))
+        if len(self.axes) > 1:
+            return of(tuple([k for k in self.axes if k != axis]))(last(x))
+        length = shape[axis] // _PIECES
+        whole = length * _PIECES
+        divide = Reshape((*shape[:-1], _PIECES, length))
+        pieces = divide(cut_of(x.type, axis, 0, whole)(x))
+        out = last(of((axis + 1,))(pieces))
+        if whole == shape[axis]:
+            return out
+        return self.combine(out, last(cut_of(x.type, axis, whole, shape[axis])(x)))
 
-        Two readings of a large array at the speed of memory are faster than one that
-        looks at each element. Infinities of both signs make the sum NaN as well.
+    def _by_bits(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        """One reading for three extrema of the bits, taken for integers.
+
+        XLA:CPU vectorises these, and the extremum of floats only where NaN is lost.
         """
-        (out,) = ctx.out_types
-        (found,) = ctx.through(lambda x: [_has_nan(x)], x)
-        op = ctx.op("stablehlo.if", [found], [out], regions=2)
-        ctx.region(op, 0, [], lambda inner: self._exactly(inner, x))
-        ctx.region(op, 1, [], lambda inner: self.reduce(inner, x, self.combine))
-        return op.results
+        (source,), (out,) = ctx.in_types, ctx.out_types
+        kinds = words_of(source.dtype)
+        words = ctx.through(lambda x: [BitcastConvertType(k)(x) for k in kinds], x)
+        start = np.asarray(self.identity(source.dtype)).astype(source.dtype)
+        elements = [ArrayType((), kind) for kind in kinds]
+        starts = [ctx.constant(start.view(k.dtype), k) for k in elements]
+        found = [out.with_dtype(kind) for kind in kinds]
+        op = ctx.op(
+            "stablehlo.reduce",
+            [*words, *starts],
+            found,
+            regions=1,
+            dimensions=self.axes,
+        )
+        pairs = [*elements, *elements]
+        combined = stage(extrema_of_words, pairs).jaxpr
+        ctx.region(op, 0, pairs, lambda inner, *xy: inner.inline(combined, xy))
 
+        def chosen(most: Value, least: Value, far: Value) -> list[Value]:
+            return [self.of_bits(most, least, far, BitcastConvertType(out.dtype))]
 
-def _slices(x: ArrayType, axes: tuple[int, ...]) -> list[Slice]:
-    """Slices of equal length along one of these axes, of which each element is in at
-    least one: an extremum may see it twice. None where they would be short and many.
-    """
-    if type(x.size) is not int or x.size < _WORTH_FOLDING:
-        return []
-    for axis in axes:
-        n = x.shape[axis]
-        length = _slice_length(x, axis)
-        if n > length:
-            starts = [min(start, n - length) for start in range(0, n, length)]
-            return [_cut(x, axis, start, start + length) for start in starts]
-    return []
+        return ctx.inline(stage(chosen, found).jaxpr, op.results)
 
+    def of_bits(self, most: Value, least: Value, far: Value, as_float: Any) -> Value:
+        """The extremum of floats, from three of their bits.
 
-def _slice_length(x: ArrayType, axis: int) -> int:
-    """The length of slices along an axis; all of it where slices do not pay."""
-    n = x.shape[axis]
-    if axis == x.ndim - 1:
-        return 1 if n <= _SLICES // 2 else n
-    length = -(-n // _SLICES)
-    return length if length * math.prod(x.shape[axis + 1 :]) >= _RUN else n
-
-
-def _cut(x: ArrayType, axis: int, start: int, limit: int) -> Slice:
-    starts, limits = [0] * x.ndim, list(x.shape)
-    starts[axis], limits[axis] = start, limit
-    return Slice(tuple(starts), tuple(limits))
-
-
-def _has_nan(x: Value) -> Any:
-    """Whether the sum of all elements is NaN, as it is if one of them is."""
-    total = ReduceSum(tuple(range(x.type.ndim)))(x)
-    return ne(total, total)
+        As signed integers, those of negative floats come first, from −0 to −∞ and NaN,
+        and then those of positive ones, from 0 to ∞ and NaN: ``least`` and ``most``.
+        As unsigned ones, those of negative floats come last: ``far``.
+        """
+        raise self._missing("of_bits", "reducing", [])
 
 
 class ReduceMax(_Extremum):
@@ -239,6 +247,11 @@ class ReduceMax(_Extremum):
 
     def identity(self, dtype: DType) -> Any:
         return lowest(dtype)
+
+    def of_bits(self, most: Value, least: Value, far: Value, as_float: Any) -> Value:
+        positive = ge(most, scalar(0, most.type.dtype))
+        found = where(positive, as_float(most), as_float(least))
+        return where(ne(as_float(far), as_float(far)), as_float(far), found)
 
 
 class ReduceMaxOfNumbers(ReduceMax):
@@ -258,6 +271,11 @@ class ReduceMin(_Extremum):
 
     def identity(self, dtype: DType) -> Any:
         return highest(dtype)
+
+    def of_bits(self, most: Value, least: Value, far: Value, as_float: Any) -> Value:
+        negative = lt(least, scalar(0, least.type.dtype))
+        found = where(negative, as_float(far), as_float(least))
+        return where(ne(as_float(most), as_float(most)), as_float(most), found)
 
 
 class ReduceProd(Reduction):

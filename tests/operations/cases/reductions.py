@@ -20,6 +20,12 @@ _special = np.array([[np.inf, 1.0], [np.inf, -np.inf], [np.nan, 0.0], [1.0, np.n
 _complex_special = np.array([[1 + 2j, 1 - 1j], [np.nan, 2j], [1.0, complex(2, np.nan)]])
 _nans = np.random.default_rng(1).standard_normal(4800)
 _nans[[7, 1500, 1501, 4000]] = np.nan
+_signs = np.abs(np.random.default_rng(2).standard_normal((8, 700)))
+_signs[:4] *= -1
+_signs[[1, 2, 5, 6], [3, 4, 5, 6]] = [np.nan, -np.nan, np.nan, -np.nan]
+_signs[[3, 7], 8] = [-np.inf, np.inf]
+_many = np.random.default_rng(3).standard_normal(2**18 + 3)
+_many[-1] = _many[:-1].max() + 1
 _bits = np.array([[12, 10, -1], [7, 0, 5]], np.int32)
 _bools = np.array([[True, False, True], [True, True, False]])
 
@@ -73,6 +79,24 @@ def _extrema(op, reference, lowest):
                 dtypes=("float32", "float64", "bfloat16", "float16"),
             )
             for shape, axis in (((64, 75), 1), ((64, 75), 0), ((2, 60, 40), 1))
+        ],
+        Case(
+            op((1,)),
+            (_signs,),
+            reference((1,)),
+            name=f"{name} of many of one sign, infinities, and NaN of both signs",
+            derivative=False,
+            dtypes=("float32", "float64", "bfloat16", "float16"),
+        ),
+        *[
+            Case(
+                op((0,)),
+                (x,),
+                reference((0,)),
+                name=f"{name} of more than a core should read, the last element wins",
+                derivative=False,
+            )
+            for x in (_many, -_many)
         ],
         Case(
             op((1,)),
