@@ -1,7 +1,8 @@
 """What every test has: golden files, and the checks of programs switched on."""
 
+import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files instead of comparing with them",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected lasts as long as the process: garbage is not sought in it.
+
+    The tests are a million objects. To go through them takes half a second, which each
+    test that counts objects, or lets them be freed, would wait for.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -44,6 +60,20 @@ def forgotten_programs() -> Iterator[None]:
     covector.clear_caches()
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
+
+
+@pytest.fixture(scope="session")
+def with_all_objects() -> Callable[[Callable[[], object]], object]:
+    """Calls a function while the collector of garbage sees what was collected, too."""
+
+    def call(fun: Callable[[], object]) -> object:
+        gc.unfreeze()
+        try:
+            return fun()
+        finally:
+            gc.freeze()
+
+    return call
 
 
 @pytest.fixture

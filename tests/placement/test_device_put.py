@@ -168,11 +168,13 @@ def test_numbers_that_programs_were_called_with_do_not_stay_among_the_live_array
     assert len(cv.live_arrays()) == before
 
 
-def test_numbers_that_only_the_library_holds_are_not_among_the_live_arrays():
+def test_numbers_that_only_the_library_holds_are_not_among_the_live_arrays(
+    with_all_objects,
+):
     x = cnp.arange(4.0)
     y = cv.jit(cv.grad(lambda x: (cnp.sin(x * 41.5) * cnp.arange(4.0)).sum()))(x * 42.5)
     mine = cnp.float32(43.5)
-    live = cv.live_arrays()
+    live = with_all_objects(cv.live_arrays)
     numbers = [float(a) for a in live if a.ndim == 0 and a.dtype == np.float32]
     assert not {41.5, 42.5} & {*numbers}
     for held in (x, y, mine):

@@ -3,9 +3,9 @@
 import functools
 import gc
 import json
+import types
 import weakref
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,12 +16,8 @@ from covector import memory
 from covector.core.recording import recorder
 from tests import meshes
 
-history = []
-
 
 class Model:
-    cache: ClassVar[dict] = {}
-
     def __init__(self, width):
         self.layers = [{"w": cnp.ones((width, 3))}]
 
@@ -90,10 +86,11 @@ def test_deleted_and_donated_arrays_are_counted_and_hold_nothing():
     assert shapes.count(z.shape) == 1
 
 
-def test_numbers_that_only_the_library_holds_are_listed_on_request():
+def test_numbers_that_only_the_library_holds_are_listed_on_request(with_all_objects):
     x = cnp.ones(827) * 3.4567
     assert x.shape == (827,)
-    few, all_ = memory.report(), memory.report(internals=True)
+    few = with_all_objects(memory.report)
+    all_ = with_all_objects(lambda: memory.report(internals=True))
     assert len(all_.arrays) > len(few.arrays)
 
 
@@ -130,20 +127,22 @@ def test_a_view_holds_all_that_it_looks_into():
 # -- who holds it ----------------------------------------------------------------------
 
 
-def test_a_leak_in_a_list_of_a_module_is_found():
-    history.append(cnp.ones(853))
-    try:
-        assert held((853,)) == (f"{__name__}: history[0]",)
-    finally:
-        history.clear()
+@pytest.fixture
+def training():
+    """A module made now: ``gc`` hides what was there before the tests began."""
+    module = types.ModuleType("training")
+    exec("history = []\nclass Model:\n    cache = {}\n", vars(module))
+    return module
 
 
-def test_a_leak_in_an_attribute_of_a_class_is_found():
-    Model.cache["grads"] = (cnp.ones(857),)
-    try:
-        assert held((857,)) == ("Model.cache['grads'][0]",)
-    finally:
-        Model.cache.clear()
+def test_a_leak_in_a_list_of_a_module_is_found(training):
+    training.history.append(cnp.ones(853))
+    assert held((853,)) == ("training: history[0]",)
+
+
+def test_a_leak_in_an_attribute_of_a_class_is_found(training):
+    training.Model.cache["grads"] = (cnp.ones(857),)
+    assert held((857,)) == ("Model.cache['grads'][0]",)
 
 
 def test_a_leak_in_a_closure_is_found():
