@@ -17,7 +17,7 @@ from covector.core.types import ArrayType
 from covector.errors import DTypeError, MissingRule, TypeMismatch, UnexpectedTracerError
 from covector.lowering import evaluate
 from covector.lowering.evaluate import base
-from covector.operations.arithmetic import add
+from covector.operations.arithmetic import add, div
 from covector.operations.contraction import DotGeneral
 from covector.operations.logarithms import log
 from covector.operations.sorting import Sort
@@ -79,6 +79,25 @@ def test_numpy_computes_up_to_the_limit_and_the_compiler_beyond(compiled, n):
     assert out.tolist() == (2 * x.host()).tolist()
     assert ("host" in op.calls) == (2 * n <= op.host_limit)
     assert bool(compiled) == (2 * n > op.host_limit)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "by_numpy"),
+    [
+        (add, "float32", True),
+        (add, "float16", False),  # NumPy converts each number
+        (div, "float32", True),
+        (div, "int32", False),  # where y is 0, NumPy computes twice
+        (sin, "float32", False),
+    ],
+)
+def test_numpy_goes_further_where_it_works_through_vectors(op, dtype, by_numpy):
+    operands = 1 if op is sin else 2
+    few, many = [
+        op.plan((ArrayType((n,), dtype),) * operands) for n in (100_000, 1_000_000)
+    ]
+    assert few.prefers_host == by_numpy
+    assert not many.prefers_host
 
 
 def test_types_are_worked_out_once_for_each_combination(compiled):

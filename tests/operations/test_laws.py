@@ -130,6 +130,17 @@ def test_the_host_and_the_compiled_program_agree(case):
         agree_all(case, host_results(case, dtype), compiled[dtype], f"in {dtype}")
 
 
+@rows(lambda case: type(case.op).host_function is not Primitive.host_function)
+def test_the_function_for_known_types_gives_what_the_host_gives(case):
+    for dtype in filter(case.on_host, case.variants):
+        args, wanted = case.variants[dtype], host_results(case, dtype)
+        with np.errstate(all="ignore"):
+            found = case.op.host_function(*[a.type for a in args])(
+                *[a.host() for a in args]
+            )
+        agree_all(case, found if case.op.multiple_results else [found], wanted, dtype)
+
+
 @every_row
 def test_jit_changes_nothing(case):
     """The operation, and its derivative where it has one, with 64-bit types off."""

@@ -25,6 +25,11 @@ class HostBudget:
     def __init__(self, cost: float, left: float = COMPILE_COST) -> None:
         self.cost, self.left = cost, left
 
+    @classmethod
+    def of(cls, cost: float | None) -> "HostBudget | None":
+        """The budget of what costs so much; None where that is not to run in NumPy."""
+        return None if cost is None else cls(cost)
+
     def try_spend(self) -> bool:
         """Whether there is enough left; if so, what it costs is taken off."""
         if self.cost > self.left:

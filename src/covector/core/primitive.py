@@ -238,11 +238,10 @@ class Primitive(metaclass=Interned):
             by_numpy = (
                 self.on_host is not None and known and self.prefers_host(types, outs)
             )
-            on_host = self.on_host if by_numpy else None
+            on_host = self.host_function(*types) if by_numpy else None
             plan = self.plans[types] = OpPlan(outs, self.multiple_results, on_host)
             if self.on_host is not None and known and not by_numpy:
-                time = self.host_time(types, outs)
-                plan.budget = None if time is None else HostBudget(time)
+                plan.budget = HostBudget.of(self.host_time(types, outs))
         return plan
 
     def prefers_host(
@@ -269,6 +268,10 @@ class Primitive(metaclass=Interned):
         return CALL + sum([t.size for t in both]) / LARGE_PACE
 
     # -- rules -------------------------------------------------------------------------
+
+    def host_function(self, *types: Any) -> Callable[..., Any]:
+        """``on_host`` for operands of these types, which it need not look at again."""
+        return self.on_host
 
     def type_rule(self, *types: Any, **_: Any) -> Sequence[ArrayType]:
         raise self._missing("type_rule", "staging", types)

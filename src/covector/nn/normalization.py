@@ -9,14 +9,15 @@ import numpy as np
 import covector.numpy as cnp
 from covector import lax, options
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, DTypeLike, Value
+from covector.core.annotations import ArrayLike, DType, DTypeLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, asked_dtype
 from covector.errors import TypeMismatch
-from covector.numpy.axes import canonical_axes
+from covector.numpy.axes import as_integer, canonical_axes
 from covector.numpy.promote import inexact
 from covector.numpy.reduction_base import reduce
 from covector.numpy.reductions import MAXIMUM
+from covector.numpy.xp_function import XpArray, xp_function
 from covector.operations.reductions import ReduceMaxOfNumbers
 from covector.operations.windows import wide
 from covector.programs.custom_rules.custom_derivative import custom_jvp
@@ -340,9 +341,18 @@ def one_hot(
     x = cnp.asarray(x) if isinstance(x, list | tuple) else as_array(x, "one_hot")
     if not dtypes.is_inexact(x.dtype):
         x = wide(x)  # a short dtype may not have the numbers of all classes
-    at = axis % (x.ndim + 1)
-    classes = cnp.arange(num_classes, dtype=x.dtype)
-    shape = [1] * (x.ndim + 1)
-    shape[at] = num_classes
     wanted = dtype or dtypes.default_float(options.current().enable_x64)
-    return (cnp.expand_dims(x, at) == classes.reshape(shape)).astype(wanted)
+    return _unit_vectors(
+        x,
+        count=as_integer("one_hot", num_classes, "num_classes"),
+        at=axis % (x.type.ndim + 1),
+        dtype=asked_dtype(wanted),
+    )
+
+
+@xp_function
+def _unit_vectors(xp: Any, x: XpArray, *, count: int, at: int, dtype: DType) -> Any:
+    """For each number the vector of so many zeros, along a new axis, and a one."""
+    rest = (1,) * (x.ndim - at)
+    classes = xp.arange(count, dtype=x.dtype).reshape((count, *rest))
+    return (x.reshape((*x.shape[:at], 1, *x.shape[at:])) == classes).astype(dtype)

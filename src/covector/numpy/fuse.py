@@ -61,20 +61,22 @@ def fuse(
 
         @wraps(fun)
         def run(*operands: P.args, **static: P.kwargs) -> R:
+            now = options.current()
             if current.trace is not base:
-                return as_one(functools.partial(fun, **static), *operands)
+                if now.checks_values:
+                    return as_one(functools.partial(fun, **static), *operands)
+                return (written if now.promotes else fun)(*operands, **static)
             types = []
             for x in operands:
                 if type(x) is not ConcreteArray:
                     return fun(*operands, **static)
                 types.append(x.type)
-            key = (*types, *static.items(), options.current())
+            key = (*types, *static.items(), now)
             call = calls.get(key)
             if call is None:
                 prefers_host = sum([t.size for t in types]) <= limit
-                promotes = options.current().promotes
                 call = calls[key] = _FusedCall(
-                    written if promotes else fun, host, types, static, prefers_host
+                    written if now.promotes else fun, host, types, static, prefers_host
                 )
             return call(operands)
 
@@ -116,10 +118,26 @@ class _FusedCall:
         program = stage(flat, types).jaxpr
         self.outs = program.out_types
         if not self.prefers_host:
-            time = large_host_time(program)
-            self.budget = None if time is None else HostBudget(time)
+            self.budget = HostBudget.of(large_host_time(program))
 
     def __call__(self, operands: tuple[Any, ...]) -> Any:
+        if self.host is None or not self.prefers_host:
+            return self._call_anywhere(operands)
+        values = []
+        for x in operands:
+            if x._host is None or x.placement is not None:
+                return self._call_anywhere(operands)
+            values.append(x._host)
+        try:
+            out = quiet.run(self.host, *values)
+        except MemoryError as error:
+            raise memory.out_of_memory(error) from None
+        if isinstance(out, tuple):
+            return tuple(map(ConcreteArray, self.outs, out))
+        return ConcreteArray(self.outs[0], out)
+
+    def _call_anywhere(self, operands: tuple[Any, ...]) -> Any:
+        """The same where the values are not all small and at hand."""
         if not all([x.on_host() for x in operands]):
             return self.compiled(*operands)
         if not self.prefers_host and not is_deferred(self.budget, operands):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Shape, Value
+from covector.core.annotations import ArrayLike, HostArray, Shape, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
@@ -38,6 +38,7 @@ from covector.operations.broadcasting import ReduceSum, filled, zeros
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, ge, le
 from covector.operations.extrema import max_
+from covector.operations.families import widened
 from covector.operations.selection import where
 from covector.operations.slicing import Rev
 
@@ -239,7 +240,23 @@ def histogram(
     return _counts(values, common, each, density=bool(density)), edges
 
 
-@fuse()
+def _counts_on_host(
+    values: HostArray, edges: HostArray, each: HostArray, *, density: bool
+) -> HostArray:
+    """``_counts`` of NumPy arrays."""
+    position = np.searchsorted(widened(edges), widened(values), "right") - 1
+    position[values == edges[-1]] = len(edges) - 2
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    inside &= (position >= 0) & (position < len(edges) - 1)  # unless there is none
+    counts = np.zeros(len(edges) - 1, each.dtype)
+    np.add.at(counts, position[inside], each[inside])
+    if not density:
+        return counts
+    widths = (edges[1:] - edges[:-1]).astype(counts.dtype)
+    return counts / (widths * ReduceSum((0,)).on_host(counts))
+
+
+@fuse(host=_counts_on_host)
 def _counts(values: Value, edges: Value, each: Value, *, density: bool) -> Array:
     """The total weight of the values in each bin."""
     position, inside = _bin_of(values, edges)

@@ -24,7 +24,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import Value
-from covector.core.array import ConcreteArray
+from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array, from_numpy
 from covector.core.host_values import plain
@@ -51,6 +51,8 @@ class Span(NamedTuple):
 
 
 WHOLE = Span(None, None, None)
+#: the classes of bounds that need not be looked at
+_KNOWN = frozenset({int, type(None)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +97,12 @@ def canonical_index(x: Value, index: Any) -> tuple[Any, tuple[Any, ...], list[An
         parts = [_entry(e, k, x.type, True) for k, e in enumerate(index)]
     else:
         parts = [_entry(index, 0, x.type)]
-    if any(isinstance(p, Array) and dtypes.is_bool(p.dtype) for p in parts):
-        x, parts = _replace_masks(x, parts)
     arrays = [p for p in parts if isinstance(p, Array)]
+    if not arrays:
+        return x, tuple(parts), arrays
+    if dtypes.bool_ in [a.type.dtype for a in arrays]:
+        x, parts = _replace_masks(x, parts)
+        arrays = [p for p in parts if isinstance(p, Array)]
     return x, tuple([p.type if isinstance(p, Array) else p for p in parts]), arrays
 
 
@@ -110,9 +115,12 @@ def _entry(entry: Any, position: int, type_: ArrayType, beside: bool = False) ->
         return entry
     if type(entry) is slice:
         bounds = (entry.start, entry.stop, entry.step)
-        return Span(*[_bound(b, entry, position, type_) for b in bounds])
+        if not _KNOWN.issuperset(map(type, bounds)):
+            bounds = [_bound(b, entry, position, type_) for b in bounds]
+        return Span._make(bounds)
     if type(entry) is ConcreteArray and not entry.type.ndim and entry.on_host():
         entry = np.asarray(entry.host())
+    array: Any
     if isinstance(entry, Array):
         array = entry
     elif isinstance(entry, bool | np.ndarray | np.generic):
@@ -122,7 +130,7 @@ def _entry(entry: Any, position: int, type_: ArrayType, beside: bool = False) ->
         array = from_numpy(values) if values.dtype.kind in "biu" else values
     else:
         return _foreign_entry(entry, position, type_, beside)
-    if not (dtypes.is_integer(array.dtype) or dtypes.is_bool(array.dtype)):
+    if not (array.type.dtype is dtypes.bool_ or dtypes.is_integer(array.type.dtype)):
         raise InvalidIndex(_not_an_index(entry, position, type_))
     return array
 
@@ -188,21 +196,21 @@ def _bound(bound: Any, entry: slice, position: int, type_: ArrayType) -> int | N
 # -- masks -----------------------------------------------------------------------------
 
 
-def _replace_masks(x: Value, parts: list[Value]) -> tuple[Any, list[Any]]:
+def _replace_masks(x: Value, parts: list[Any]) -> tuple[Any, list[Any]]:
     """Masks replaced by the integer arrays of the indices where they are true."""
     axis, shape, replaced = 0, list(x.type.shape), []
     used = sum([_axes_used(p) for p in parts])
     for position, part in enumerate(parts):
-        if not (isinstance(part, Array) and dtypes.is_bool(part.dtype)):
+        if not _is_mask(part):
             replaced.append(part)
             axis += x.type.ndim - used if part is Ellipsis else _axes_used(part)
             continue
         if isinstance(part, Tracer):
             raise NonConcreteBooleanIndexError(_traced_mask(part, x.type))
-        mask = np.asarray(part)
+        mask = np.asarray(part.host())
         if not mask.ndim:
             shape.insert(axis + len(shape) - x.type.ndim, 1)
-            replaced.append(from_numpy(np.zeros(int(mask), np.int32)))
+            replaced.append(from_host(np.zeros(int(mask), np.int32)))
             continue
         covered = x.type.shape[axis : axis + mask.ndim]
         # An axis of length 0 selects nothing of any other.
@@ -214,7 +222,7 @@ def _replace_masks(x: Value, parts: list[Value]) -> tuple[Any, list[Any]]:
                 f"shape {mask.shape}, but the axes it stands for have the shape "
                 f"{covered}."
             )
-        replaced += [from_numpy(i.astype(np.int32)) for i in np.nonzero(mask)]
+        replaced += [from_host(i.astype(np.int32)) for i in mask.nonzero()]
         axis += mask.ndim
     return (Reshape(tuple(shape))(x) if len(shape) > x.type.ndim else x), replaced
 
@@ -223,9 +231,12 @@ def _axes_used(part: Any) -> int:
     """The number of axes that an entry stands for; Ellipsis takes the rest."""
     if part is None or part is Ellipsis:
         return 0
-    if isinstance(part, Array) and dtypes.is_bool(part.dtype):
-        return part.ndim
-    return 1
+    return part.type.ndim if _is_mask(part) else 1
+
+
+def _is_mask(part: Any) -> bool:
+    """Whether an entry is an array of bools."""
+    return isinstance(part, Array) and part.type.dtype is dtypes.bool_
 
 
 def _traced_mask(mask: Tracer, type_: ArrayType) -> str:
@@ -318,7 +329,7 @@ def _region(span: Span, axis: int, type_: ArrayType) -> tuple[int, int, int]:
     if span.step == 0:
         raise InvalidIndex(f"the slice along axis {axis} of {type_} has the step 0.")
     n = type_.shape[axis]
-    if not {int, type(None)}.issuperset(map(type, (*span, n))):
+    if not _KNOWN.issuperset(map(type, (*span, n))):
         return _symbolic_region(span, n)
     positions = range(*slice(*span).indices(n))
     if len(positions) < 2:

@@ -9,10 +9,9 @@ outside reads the nearest element, or with ``mode="fill"`` a value that says so.
 index selects is determined in ``index_parsing``.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,8 +49,7 @@ FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
 LARGE = 4096
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """The mode for indices outside of the array, and promises about the others."""
 
     mode: GatherScatterMode = CLIP
@@ -189,7 +187,10 @@ def _counted_on_host(i: np.ndarray, n: int, wrap: bool) -> np.ndarray:
         # Narrower than 32 bits they may not hold the length, and fit as they are.
         return (np.minimum(i, n) if i.dtype.itemsize >= 4 else i).astype(wide)
     i = i.astype(wide)
-    return np.where(i < 0, i + wide(n), i) if wrap else i
+    below = i < 0
+    if not wrap or not np.logical_or.reduce(below, None):
+        return i
+    return np.where(below, i + wide(n), i)
 
 
 def modulo(i: Value, n: int) -> Array:
@@ -260,10 +261,25 @@ def _read_gathered(
 
 def joined_positions(positions: list[Any], batch: Shape) -> Any:
     """Index arrays as one, with an entry for each of them along the last axis."""
+    if all([type(i) is ConcreteArray and i.placement is None for i in positions]):
+        hosts = [i._host for i in positions]
+        if not any([host is None for host in hosts]):
+            return from_host(_joined_on_host(hosts, batch))
     repeated = [broadcast_to(i, batch) for i in one_dtype(positions)]
     if len(repeated) == 1:
         return Reshape((*batch, 1))(repeated[0])
     return Stack(len(batch))(*repeated)
+
+
+def _joined_on_host(positions: list[np.ndarray], batch: Shape) -> np.ndarray:
+    """The same of values that are known."""
+    dtype = np.int64 if 8 in [i.dtype.itemsize for i in positions] else np.int32
+    if len(positions) == 1 and positions[0].shape == batch:
+        return positions[0].reshape((*batch, 1)).astype(dtype, copy=False)
+    joined = np.empty((*batch, len(positions)), dtype)
+    for k, i in enumerate(positions):
+        joined[..., k] = i
+    return joined
 
 
 @lru_cache(8192)

@@ -9,7 +9,6 @@ nothing, unless ``mode`` says otherwise:
     "wrap"          indices repeat with the length of the axis
 """
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -116,7 +115,7 @@ def take(
     )
     positions, access = _by_mode("take", positions, x.type.shape[k], mode, access)
     if access.mode is CLIP:  # NumPy's: a negative index is one before the first
-        access = replace(access, wrap_negative_indices=False)
+        access = access._replace(wrap_negative_indices=False)
     selection = select(x.type, ((WHOLE,) * k + (positions.type,)))
     return read(x, selection, [positions], access)
 
@@ -143,8 +142,8 @@ def _by_mode(
             "'clip', 'wrap' and 'promise_in_bounds'."
         )
     if mode == "wrap":
-        return modulo(positions, max(n, 1)), replace(access, mode=CLIP)
-    return positions, replace(access, mode=access_mode(mode, FILL_OR_DROP))
+        return modulo(positions, max(n, 1)), access._replace(mode=CLIP)
+    return positions, access._replace(mode=access_mode(mode, FILL_OR_DROP))
 
 
 # -- one index for each ----------------------------------------------------------------

@@ -84,7 +84,8 @@ def matmul(
     """
     x, y = promote_dtypes("matmul", a, b)
     options = product_options("matmul", precision, preferred_element_type)
-    return with_out_sharding(_product("matmul", x, y, options), out_sharding)
+    out = _product("matmul", x, y, options)
+    return out if out_sharding is None else with_out_sharding(out, out_sharding)
 
 
 def _product(who: str, x: Value, y: Value, options: ProductOptions) -> Array:

@@ -23,7 +23,12 @@ from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing import index
 from covector.numpy.indexing_take import take_along_axis
 from covector.numpy.promote import inexact, standard_promotion
-from covector.numpy.reduction_base import kept_shape, weights_for, working_dtype
+from covector.numpy.reduction_base import (
+    count_along,
+    kept_shape,
+    weights_for,
+    working_dtype,
+)
 from covector.numpy.reshaping import reshape
 from covector.numpy.xp_function import XpArray, xp_function
 from covector.operations.argmax import Argmax
@@ -36,7 +41,7 @@ from covector.operations.reductions import ReduceOr
 from covector.operations.selection import where
 from covector.operations.sorting import Sort
 from covector.operations.sorting_on_host import sort_alone
-from covector.operations.transposing import Transpose
+from covector.operations.transposing import Reshape, Transpose
 
 __all__ = [
     "median",
@@ -218,7 +223,7 @@ def _quantile(
     if fractions.type.ndim:
         found = moveaxis(found, -1, 0)
     else:
-        found = reshape(found, found.type.shape[:-1])
+        found = Reshape(found.type.shape[:-1])(found)
     if not keepdims:
         return found
     kept = kept_shape(x.type.shape, axes)
@@ -248,10 +253,9 @@ def _rows(x: Value, axes: tuple[int, ...]) -> Array:
     """``x`` with all the axes as one, behind the others."""
     kept = [k for k in range(x.type.ndim) if k not in axes]
     lengths = tuple([x.type.shape[k] for k in kept])
-    count = 1
-    for k in axes:
-        count *= x.type.shape[k]
-    return reshape(Transpose((*kept, *sorted(axes)))(x), (*lengths, count))
+    order, shape = (*kept, *sorted(axes)), (*lengths, count_along(x.type.shape, axes))
+    x = x if order == tuple(range(x.type.ndim)) else Transpose(order)(x)
+    return x if x.type.shape == shape else Reshape(shape)(x)
 
 
 def _by_sorting(xp: Any, x: XpArray, q: XpArray, *, method: str, skip_nan: bool) -> Any:
@@ -261,21 +265,23 @@ def _by_sorting(xp: Any, x: XpArray, q: XpArray, *, method: str, skip_nan: bool)
     n = x.shape[-1]
     if n == 0:
         return xp.full((*x.shape[:-1], q.size), np.nan, result)
-    gaps = xp.sum(xp.isnan(x).astype(dtype), axis=-1, keepdims=True)
-    count = n - gaps if skip_nan else xp.full_like(gaps, n)
-    low, high, weight = _positions(xp, count, q, method)
     # −0 and 0 keep their order.
     ordered = sort_alone(x, -1) if xp is np else xp.sort(x, axis=-1, stable=True)
-    below, above = [
-        xp.take_along_axis(ordered, k.astype(np.int32), -1) for k in (low, high)
-    ]
+    if skip_nan:
+        gaps = xp.sum(xp.isnan(x).astype(dtype), axis=-1, keepdims=True)
+        count, pick = n - gaps, xp.take_along_axis
+        unknown = count == 0
+    else:  # the positions are those of all rows, and NaN is last
+        count, pick = xp.asarray(n, dtype), xp.take
+        unknown = xp.isnan(ordered[..., -1:])
+    low, high, weight = _positions(xp, count, q, method)
+    below, above = [pick(ordered, k.astype(np.int32), axis=-1) for k in (low, high)]
     if method == "midpoint":
         out = below / 2 + above / 2  # also of an infinite number and a finite one
     else:
         out = below + weight * (above - below)
     # Between equal infinities, and at an element, there is nothing to interpolate.
     out = xp.where((below == above) | (weight == 0), below, out)
-    unknown = count == 0 if skip_nan else gaps > 0
     return xp.where(unknown | xp.isnan(q), np.nan, out).astype(result)
 
 
@@ -295,7 +301,8 @@ def _positions(xp: Any, count: Any, q: Any, method: str) -> tuple[Any, Any, Any]
         position = (count - 1) * q
     else:
         position = count * q + (alpha + q * (1 - alpha - beta)) - 1
-    position = xp.clip(xp.where(xp.isnan(position), 0, position), 0, last)
+    position = xp.where(xp.isnan(position), 0, position)
+    position = xp.minimum(xp.maximum(position, 0), last)
     low, high = xp.floor(position), xp.ceil(position)
     match method:
         case "lower":

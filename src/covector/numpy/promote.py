@@ -295,10 +295,10 @@ def _cast(a: Any, dtype: DType, weak: bool, who: str) -> Array:
 def _joined(x: Array, number: Any, as_inexact: bool) -> tuple[Array, Array]:
     """An array and a number in one element type, an inexact one if it has to be."""
     type_, kind = x.type, type(number)
-    # 0.0 and −0.0 are equal, and two complex numbers with such parts: not cached here.
-    look_up = _meet if number and kind is not complex else _meet.__wrapped__
-    dtype, weak, value = look_up(
-        type_.dtype, type_.weak, kind, number, options.current(), as_inexact
+    # 0.0 and −0.0 are equal, and complex numbers with such parts: the text is not.
+    text = "" if number and kind is not complex else repr(number)
+    dtype, weak, value = _meet(
+        type_.dtype, type_.weak, kind, number, text, options.current(), as_inexact
     )
     return (x if type_.dtype is dtype else convert(x, dtype, weak)), value
 
@@ -309,6 +309,7 @@ def _meet(
     weak: bool,
     kind: type,
     number: Any,
+    text: str,
     opts: options.Options,
     inexact: bool,
 ) -> tuple[Any, bool, Any]:

@@ -191,6 +191,7 @@ def mean_dtype(dtype: DType) -> DType:
     return dtypes.default_float(options.current().enable_x64)
 
 
+@lru_cache(256)
 def working_dtype(dtype: DType) -> DType:
     """The element type in which averages are computed: at least float32."""
     return dtypes.float32 if dtypes.is_floating(dtype) and dtype.itemsize < 4 else dtype

@@ -92,6 +92,8 @@ def sum(
     See also: ``mean``, ``cumsum``, ``nansum``, ``prod``.
     """
     check_no_out("sum", out)
+    if dtype is None and isinstance(a, Array) and a.type.inexact and not a.type.weak:
+        return reduce(SUM, a, axis, keepdims, initial, where)
     x = _numbers("sum", a, dtype, promote_integers)
     fold = ANY if x.type.dtype is dtypes.bool_ else SUM
     return reduce(fold, x, axis, keepdims, initial, where)
@@ -212,7 +214,7 @@ def min(
 
 
 def _strong(x: Value) -> Array:
-    return convert(x, x.type.dtype)
+    return convert(x, x.type.dtype) if x.type.weak else x
 
 
 amax = max

@@ -14,6 +14,7 @@ from covector.core.annotations import (
     Axes,
     DType,
     DTypeLike,
+    HostArray,
     Value,
     with_parameters_of,
 )
@@ -34,7 +35,7 @@ from covector.numpy.reduction_base import (
 from covector.numpy.xp_function import XpArray, xp_function
 from covector.operations.arithmetic import div, mul
 from covector.operations.broadcasting import ReduceSum
-from covector.operations.casting import convert
+from covector.operations.casting import ConvertElementType, convert
 from covector.operations.comparison import eq
 from covector.operations.roots import sqrt
 from covector.operations.selection import where as select
@@ -78,21 +79,51 @@ def mean(
     """
     check_no_out("mean", out)
     x = as_array(a, "mean")
-    axes = canonical_axes("mean", axis, x.type.ndim)
-    result = mean_dtype(x.type.dtype) if dtype is None else asked_dtype(dtype)
+    found = mean_dtype(x.type.dtype)
+    how = {
+        "axes": canonical_axes("mean", axis, x.type.ndim),
+        "dtype": found if dtype is None else asked_dtype(dtype),
+        "working": working_dtype(found),
+        "keepdims": bool(keepdims),
+    }
     if where is None:
-        return _mean(x, axes=axes, dtype=result, keepdims=bool(keepdims))
-    mask = mask_for("mean", where, x.type)
-    return _mean(x, mask, axes=axes, dtype=result, keepdims=bool(keepdims))
+        return _mean(x, **how)
+    return _mean(x, mask_for("mean", where, x.type), **how)
 
 
-@fuse()
+def _mean_on_host(
+    x: HostArray,
+    *mask: HostArray,
+    axes: tuple[int, ...],
+    dtype: Any,
+    working: Any,
+    keepdims: bool,
+) -> HostArray:
+    """``_mean`` of NumPy arrays."""
+    count: Any = count_along(x.shape, axes)
+    x = x if x.dtype == working else x.astype(working)
+    if mask:
+        known = np.broadcast_to(mask[0], x.shape)
+        real = dtypes.real_part(working)
+        count = np.add.reduce(known, axis=axes, dtype=real, keepdims=keepdims)
+        x = np.where(known, x, working.type(0))
+    total: Any = np.add.reduce(x, axis=axes, dtype=working, keepdims=keepdims)
+    out = div.on_host(total, np.asarray(count).astype(working))
+    return out if out.dtype == dtype else ConvertElementType(dtype).on_host(out)
+
+
+@fuse(host=_mean_on_host)
 def _mean(
-    x: Value, *mask: Value, axes: tuple[int, ...], dtype: DType, keepdims: bool
+    x: Value,
+    *mask: Value,
+    axes: tuple[int, ...],
+    dtype: DType,
+    working: DType,
+    keepdims: bool,
 ) -> Array:
+    """The average, in a wide enough dtype, of the elements that a mask selects."""
     shape = x.type.shape
-    x = convert(x, working_dtype(mean_dtype(x.type.dtype)))
-    out = convert(div(*_total(x, mask, axes)), dtype)
+    out = convert(div(*_total(convert(x, working), mask, axes)), dtype)
     return keep(out, shape, axes) if keepdims else out
 
 
@@ -236,19 +267,19 @@ def _deviation(
     missing: float,
 ) -> Any:
     """The variance or its root, of the elements that a mask, if given, selects."""
-    x = x.astype(working)
+    x = x if x.dtype == working else x.astype(working)
     mask = xp.broadcast_to(given[-1], x.shape) if has[1] else None
     if mask is not None:  # now: behind the square its derivative would be 0 · ∞
         x = xp.where(mask, x, 0)
 
-    def total(z: ArrayLike) -> Any:
+    def total(z: XpArray) -> Any:
         z = z if mask is None else xp.where(mask, z, 0)
-        return xp.sum(z, axis=axes, keepdims=True)
+        return z.sum(axis=axes, keepdims=True)
 
     count: Any = count_along(x.shape, axes)
     if mask is not None:
         real_dtype = dtypes.real_part(x.dtype)
-        count = xp.sum(mask.astype(real_dtype), axis=axes, keepdims=True)
+        count = mask.astype(real_dtype).sum(axis=axes, keepdims=True)
     center = given[0].astype(x.dtype) if has[0] else total(x) / count
     distance = x - center
     if dtypes.is_complex(x.dtype):
@@ -260,7 +291,7 @@ def _deviation(
     out = total(squares) / free
     if root:
         out = xp.sqrt(out) if xp is np else _root(out)
-    out = out.astype(dtype)
+    out = out if out.dtype == dtype else out.astype(dtype)
     kept = tuple([n for k, n in enumerate(x.shape) if k not in axes])
     return out if keepdims else out.reshape(kept)
 

@@ -11,6 +11,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value, Values
 from covector.core.primitive import Linear, Linearized, Operand, Work
+from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import broadcast_like, unbroadcast
 from covector.operations.families import Elementwise, broadcast_operands
@@ -24,6 +25,7 @@ class Neg(Elementwise):
 
     hlo = "stablehlo.negate"
     on_host = staticmethod(np.negative)
+    vectors = dtypes.MACHINE_NUMBERS
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
@@ -37,6 +39,7 @@ class Add(Elementwise):
 
     hlo = "stablehlo.add"
     on_host = staticmethod(np.add)
+    vectors = dtypes.MACHINE_NUMBERS
 
     def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)
@@ -62,6 +65,7 @@ class Sub(Elementwise):
 
     hlo = "stablehlo.subtract"
     on_host = staticmethod(np.subtract)
+    vectors = dtypes.MACHINE_NUMBERS
 
     def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)
@@ -91,6 +95,7 @@ class Mul(Elementwise):
     linear_operands = ((0,), (1,))
     hlo = "stablehlo.multiply"
     on_host = staticmethod(np.multiply)
+    vectors = dtypes.MACHINE_NUMBERS
 
     def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         def push(dx: Value | None, dy: Value | None) -> Sequence[Value | None]:
@@ -156,8 +161,12 @@ class Div(Elementwise):
     """
 
     hlo = "stablehlo.divide"
+    vectors = dtypes.MACHINE_FLOATS
     divisor = 1
     linear_operands = ((0,),)
+
+    def host_function(self, x: ArrayType, y: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        return np.divide if dtypes.is_floating(x.dtype) else self.on_host
 
     def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         if not dtypes.is_integer(x.dtype):

@@ -14,6 +14,7 @@ def _is_integer_or_bool(dtype: DType) -> bool:
 class _Logic(Elementwise):
     """Bit by bit; True and False are single bits."""
 
+    vectors = dtypes.MACHINE_NUMBERS
     accepts = staticmethod(_is_integer_or_bool)
     accepted = "integers or bools"
 

@@ -5,7 +5,8 @@ to one shape (``unbroadcast``, ``broadcast_like``) or one batch axis (``move_axi
 ``align``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from covector.core.types import ArrayType, Shape
 from covector.core.varying import pvary_like
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.transposing import Transpose
+from covector.operations.transposing import Transpose, are_axes
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -62,15 +63,24 @@ class BroadcastInDim(Primitive):
             )
         return (x.with_shape(self.shape),)
 
+    def host_function(self, x: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        return self._repeating(x.shape)
+
     def on_host(self, x: HostArray) -> HostArray:
-        out = np.empty(self.shape, x.dtype)
-        if x.ndim:
-            lengths = [1] * len(self.shape)
-            for a, n in zip(self.axes, x.shape, strict=True):
-                lengths[a] = n
-            x = x.reshape(lengths)
-        out[...] = x
-        return out
+        return self._repeating(x.shape)(x)
+
+    def _repeating(self, given: Shape) -> Callable[..., HostArray]:
+        """The function of NumPy arrays of this shape."""
+        shape, lengths = self.shape, [1] * len(self.shape)
+        for a, n in zip(self.axes, given, strict=True):
+            lengths[a] = n
+
+        def repeat(x: HostArray) -> HostArray:
+            out = np.empty(shape, x.dtype)
+            out[...] = x.reshape(lengths) if given else x
+            return out
+
+        return repeat
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
@@ -114,6 +124,11 @@ class ReduceSum(Primitive):
             )
         return (reduced_type("reduce_sum", x, self.axes),)
 
+    def host_function(self, x: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        if _is_short(x.dtype):
+            return self.on_host
+        return partial(np.add.reduce, axis=self.axes, dtype=x.dtype)
+
     def on_host(self, x: HostArray) -> HostArray:
         if x.dtype.itemsize <= 2 and _is_short(x.dtype):
             return np.add.reduce(x, self.axes, np.float32).astype(x.dtype)
@@ -154,7 +169,7 @@ def _is_short(dtype: DType) -> bool:
 
 def reduced_type(who: str, x: ArrayType, axes: tuple[int, ...]) -> ArrayType:
     """``x`` without ``axes``, which must be different axes of it."""
-    if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) < len(axes):
+    if not are_axes(axes, x.ndim):
         raise TypeMismatch(
             f"{who} over axes {axes} of {x}: they must be different axes, from 0 to "
             f"{x.ndim - 1}."

@@ -5,7 +5,8 @@ BitcastConvertType    the bits
 ReducePrecision       the value as a narrower float has it, in the type it was
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +60,12 @@ class ConvertElementType(Primitive):
                 "bits of a key and wrap_key_data makes a key of bits."
             )
         return (ArrayType(x.shape, self.dtype, self.weak),)
+
+    def host_function(self, x: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        saturates = dtypes.is_floating(x.dtype) and dtypes.is_integer(self.dtype)
+        if saturates or dtypes.is_complex(x.dtype):
+            return self.on_host
+        return methodcaller("astype", self.dtype)
 
     def on_host(self, x: HostArray) -> HostArray:
         to, kind = self.dtype, x.dtype

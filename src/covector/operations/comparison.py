@@ -52,6 +52,7 @@ class Comparison(Predicate):
     """One of the six relations. NaN is unequal to all and in order with none."""
 
     direction: str = ""
+    vectors = dtypes.MACHINE_NUMBERS
     accepts = staticmethod(_is_number_or_bool)
     accepted = "numbers or bools"
 

@@ -8,18 +8,25 @@ free axes i and j in one, contracted axes k in both and not in the result.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
+from covector.core.annotations import (
+    BatchDims,
+    Batched,
+    DType,
+    HostArray,
+    Value,
+    Values,
+)
 from covector.core.array_like import Array
 from covector.core.host_budget import CALL
 from covector.core.primitive import Linear, Operand, Work, operation
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add, mul
@@ -168,41 +175,54 @@ class DotGeneral(Bilinear):
         (contracted, _), _ = self.dimension_numbers
         return out.size * max(math.prod([lhs.shape[a] for a in contracted]), 1)
 
+    def host_function(  # type: ignore[override]
+        self, lhs: ArrayType, rhs: ArrayType
+    ) -> Callable[..., HostArray]:
+        given = {lhs.dtype, rhs.dtype, self.preferred_element_type or lhs.dtype}
+        if len(given) > 1 or lhs.dtype not in BLAS:
+            return self.on_host
+        return self._product(lhs.shape, rhs.shape)
+
     def on_host(self, lhs: HostArray, rhs: HostArray) -> HostArray:
         out = self.preferred_element_type or lhs.dtype
         working = working_dtype(lhs.dtype, out)
         working = ON_HOST.get(working, working)
         if lhs.dtype != working:
             lhs, rhs = lhs.astype(working), rhs.astype(working)
-        if lhs.ndim <= 2 and rhs.ndim <= 2 and self._is_product(lhs.ndim):
-            product = np.dot(lhs, rhs)
-        else:
-            product = self._product(lhs, rhs)
+        product = self._product(lhs.shape, rhs.shape)(lhs, rhs)
         if product.dtype == out:
             return product
         return ConvertElementType(out).on_host(np.asarray(product))
 
-    def _product(self, lhs: HostArray, rhs: HostArray) -> HostArray:
-        """The operands as batches of matrices, multiplied as such."""
-        left, right = self.sides(lhs.ndim, rhs.ndim)
-        lhs = lhs.transpose(left.batch + left.free + left.contracted)
-        rhs = rhs.transpose(right.batch + right.contracted + right.free)
-        if len(left.free) == len(left.contracted) == len(right.free) == 1:
-            return np.matmul(lhs, rhs)
-        outer, inner = len(left.batch), len(left.batch) + len(left.free)
-        batch, rows, terms = (
-            lhs.shape[:outer],
-            lhs.shape[outer:inner],
-            lhs.shape[inner:],
-        )
-        columns = rhs.shape[outer + len(terms) :]
-        n, m, k, p = [math.prod(lengths) for lengths in (batch, rows, terms, columns)]
-        product = np.matmul(lhs.reshape(n, m, k), rhs.reshape(n, k, p))
-        return product.reshape((*batch, *rows, *columns))
+    @lru_cache(4096)  # noqa: B019  operations live for ever in any case
+    def _product(self, left: Shape, right: Shape) -> Callable[..., HostArray]:
+        """The function that multiplies operands of these shapes as matrices."""
+        (contracted, others), (batch, _) = self.dimension_numbers
+        vectors_or_matrices = len(left) <= 2 and len(right) <= 2 and not batch
+        if vectors_or_matrices and (contracted, others) == ((len(left) - 1,), (0,)):
+            return np.ndarray.dot
+        one, two = self.sides(len(left), len(right))
+        first = one.batch + one.free + one.contracted
+        second = two.batch + two.contracted + two.free
+        if len(one.free) == len(contracted) == len(two.free) == 1:
+            return lambda x, y: np.matmul(x.transpose(first), y.transpose(second))
+        groups = [
+            tuple([shape[a] for a in axes])
+            for shape, axes in (
+                (left, one.batch),
+                (left, one.free),
+                (left, contracted),
+                (right, two.free),
+            )
+        ]
+        n, m, k, p = map(math.prod, groups)
+        shape = (*groups[0], *groups[1], *groups[3])
 
-    def _is_product(self, rank: int) -> bool:
-        """Whether ``np.dot`` of vectors and matrices is meant."""
-        return self.dimension_numbers == (((rank - 1,), (0,)), ((), ()))
+        def product(x: HostArray, y: HostArray) -> HostArray:
+            x = x.transpose(first).reshape(n, m, k)
+            return np.matmul(x, y.transpose(second).reshape(n, k, p)).reshape(shape)
+
+        return product
 
     # -- derivatives -------------------------------------------------------------------
 
@@ -210,45 +230,53 @@ class DotGeneral(Bilinear):
         self, cotangents: Values, lhs: Operand, rhs: Operand
     ) -> Sequence[Value | None]:
         (ct,) = cotangents
-        left, _ = self.sides(lhs.type.ndim, rhs.type.ndim)
-        axes, n, m = tuple(range(ct.type.ndim)), len(left.batch), len(left.free)
-        batch, rows, columns = axes[:n], axes[n : n + m], axes[n + m :]
         if type(lhs) is Linear:
-            return [self._adjoint(ct, Side(batch, rows, columns), lhs.type, rhs), None]
-        flipped = self._flipped()
-        return [None, flipped._adjoint(ct, Side(batch, columns, rows), rhs.type, lhs)]
+            return [self._adjoint(ct, rhs, lhs.type, True), None]
+        return [None, self._adjoint(ct, lhs, rhs.type, False)]
+
+    def _adjoint(self, ct: Any, other: Any, type: ArrayType, of_lhs: bool) -> Value:
+        """The cotangent of one operand, which has this type, beside the other."""
+        steps = self._adjoint_steps(ct.type, other.type, type, of_lhs)
+        working, product, ct_first, order = steps
+        ct, other = convert(ct, working), convert(other, working)
+        made = product(ct, other) if ct_first else product(other, ct)
+        return convert(made if order is None else order(made), type.dtype)
+
+    @lru_cache(4096)  # noqa: B019  operations live for ever in any case
+    def _adjoint_steps(
+        self, ct: ArrayType, other: ArrayType, type: ArrayType, of_lhs: bool
+    ) -> tuple[DType, "DotGeneral", bool, Transpose | None]:
+        """The dtype, the product, whether ``ct`` is its first operand, and the order of
+        the axes that it leaves to be made.
+
+        ``ct`` is contracted with the other operand over the free axes of that. Which of
+        the two comes first decides the order of the result: the one that needs no
+        transposition is taken, if there is one.
+        """
+        op = self if of_lhs else self._flipped()
+        axes, side = op.sides(type.ndim, other.ndim)
+        positions, n = tuple(range(ct.ndim)), len(axes.batch)
+        middle = n + len(axes.free if of_lhs else side.free)
+        batch, rows, columns = positions[:n], positions[n:middle], positions[middle:]
+        over = columns if of_lhs else rows
+        order = sorted(range(len(side.contracted)), key=side.contracted.__getitem__)
+        contracted = tuple([axes.contracted[k] for k in order])
+        first = axes.batch + axes.free + contracted
+        last = axes.batch + contracted + axes.free
+        working = working_dtype(type.dtype, ct.dtype)
+        if list(last) == sorted(last) and list(first) != sorted(first):
+            numbers = ((side.free, over), (side.batch, batch))
+            return working, DotGeneral(numbers, swapped(op.precision)), False, None
+        product = DotGeneral(((over, side.free), (batch, side.batch)), op.precision)
+        moved = tuple(sorted(range(len(first)), key=first.__getitem__))
+        in_order = list(first) == sorted(first)
+        return working, product, True, None if in_order else Transpose(moved)
 
     def _flipped(self) -> "DotGeneral":
         """The product with its operands the other way round."""
         (contracted, others), (batch, other_batch) = self.dimension_numbers
         numbers = ((others, contracted), (other_batch, batch))
         return DotGeneral(numbers, swapped(self.precision), self.preferred_element_type)
-
-    def _adjoint(self, ct: Value, ct_side: Side, type: ArrayType, other: Any) -> Value:
-        """The cotangent of the first operand, which has this type.
-
-        ``ct_side`` are the axes of ``ct``: batch axes, free axes of the first operand,
-        and the free axes of the other, over which ``ct`` is contracted with that. Which
-        of the two comes first decides the order of the result: the one that needs no
-        transposition is taken, if there is one.
-        """
-        axes, side = self.sides(type.ndim, other.type.ndim)
-        working = working_dtype(type.dtype, ct.type.dtype)
-        ct, other = convert(ct, working), convert(other, working)
-        order = sorted(range(len(side.contracted)), key=side.contracted.__getitem__)
-        contracted = tuple([axes.contracted[k] for k in order])
-        first = axes.batch + axes.free + contracted
-        last = axes.batch + contracted + axes.free
-        if list(last) == sorted(last) and list(first) != sorted(first):
-            numbers = ((side.free, ct_side.contracted), (side.batch, ct_side.batch))
-            made = DotGeneral(numbers, swapped(self.precision))(other, ct)
-            return convert(made, type.dtype)
-        numbers = ((ct_side.contracted, side.free), (ct_side.batch, side.batch))
-        made = DotGeneral(numbers, self.precision)(ct, other)
-        if list(first) != sorted(first):
-            positions = sorted(range(len(first)), key=first.__getitem__)
-            made = Transpose(tuple(positions))(made)
-        return convert(made, type.dtype)
 
     # -- batches -----------------------------------------------------------------------
 

@@ -62,6 +62,7 @@ class Max(Extremum):
 
     hlo = "stablehlo.maximum"
     on_host = staticmethod(np.maximum)
+    vectors = dtypes.MACHINE_NUMBERS
     beats, beats_or_ties = gt, ge
 
 
@@ -70,6 +71,7 @@ class Min(Extremum):
 
     hlo = "stablehlo.minimum"
     on_host = staticmethod(np.minimum)
+    vectors = dtypes.MACHINE_NUMBERS
     beats, beats_or_ties = lt, le
 
 

@@ -20,9 +20,14 @@ from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import align_elementwise, with_axes_in_order
+from covector.runtime import client
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
+
+#: elements (operands and results together) up to which NumPy works through vectors of
+#: numbers as fast as a compiled call on a CPU does
+VECTORS_LIMIT = 1 << 19
 
 _NARROW = frozenset({*dtypes.NARROW_FLOATS, dtypes.bfloat16, dtypes.float16})
 
@@ -41,8 +46,21 @@ class Elementwise(Primitive):
     accepted: str = "numbers"
     # NumPy widens integers that are narrower than a byte; XLA does not.
     not_on_host: frozenset[np.dtype[Any]] = dtypes.SUB_BYTE
+    #: the element types for which NumPy has the processor's instruction on vectors
+    vectors: frozenset[np.dtype[Any]] = frozenset()
     #: what one element of the result costs
     each = Work(flops=1)
+
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        if super().prefers_host(types, outs):
+            return True
+        return (
+            types[0].dtype in self.vectors
+            and sum([t.size for t in (*types, *outs)]) <= VECTORS_LIMIT
+            and client.default_platform() == "cpu"
+        )
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         first = types[0]

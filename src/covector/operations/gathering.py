@@ -4,8 +4,8 @@
 windows and indices are explained in ``windows``.
 """
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,6 +95,13 @@ class Gather(Primitive):
         # A large operand costs nothing where it need not be rearranged.
         layout = read_layout(self, x.shape, indices.shape[:-1])
         return layout.together or super().prefers_host(types, outs)
+
+    def host_function(  # type: ignore[override]
+        self, x: ArrayType, indices: ArrayType
+    ) -> Callable[..., HostArray]:
+        layout = read_layout(self, x.shape, indices.shape[:-1])
+        fill = self.fill(x.storage) if self.mode is FILL_OR_DROP else None
+        return partial(layout.read, fill=fill)
 
     def on_host(self, x: HostArray, indices: HostArray) -> HostArray:
         layout = read_layout(self, x.shape, indices.shape[:-1])

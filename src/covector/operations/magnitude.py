@@ -29,6 +29,7 @@ class Abs(Elementwise):
 
     hlo = "stablehlo.abs"
     on_host = staticmethod(np.abs)
+    vectors = dtypes.MACHINE_NUMBERS
 
     def out_dtype(self, dtype: DType) -> DType:
         return dtypes.real_part(dtype)

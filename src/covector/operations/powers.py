@@ -172,6 +172,9 @@ class IntegerPow(Elementwise):
             )
         return super().type_rule(x)
 
+    def host_function(self, x: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        return np.square if self.y == 2 else self.on_host
+
     def on_host(self, x: HostArray) -> HostArray:
         if self.y == 0:
             return np.ones_like(x)

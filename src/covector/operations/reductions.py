@@ -7,6 +7,7 @@ for a maximum, 1 for a product, all ones for ``and``.
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,6 +76,11 @@ class Reduction(Primitive):
         if not self.combine.accepts(x.dtype):
             raise DTypeError(f"{self.name} needs {self.combine.accepted}, but got {x}.")
         return (reduced_type(self.name, x, self.axes),)
+
+    def host_function(self, x: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        if x.size and x.dtype in self.combine.vectors and x.inexact:
+            return partial(self.combine.on_host.reduce, axis=self.axes)
+        return self.on_host
 
     def on_host(self, x: HostArray) -> HostArray:
         reduce = self.combine.on_host.reduce

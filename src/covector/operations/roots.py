@@ -24,6 +24,7 @@ class Sqrt(_Root):
     hlo = "stablehlo.sqrt"
 
     on_host = staticmethod(np.sqrt)
+    vectors = dtypes.MACHINE_FLOATS
     mend = staticmethod(mend_sqrt)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:

@@ -63,7 +63,7 @@ class SelectN(Elementwise):
         return super().host_time(types, outs) if len(types) <= CHOICES else None
 
     def on_host(self, which: HostArray, *cases: HostArray) -> HostArray:
-        if dtypes.is_bool(which.dtype):
+        if which.dtype.kind == "b":
             return np.where(which, cases[1], cases[0])
         return np.choose(which, cases, mode="clip")
 

@@ -4,8 +4,10 @@
 place; and ``Rev``, its own adjoint. Indices that are values: ``dynamic_slicing``.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +25,7 @@ from covector.core.primitive import (
     operation,
 )
 from covector.core.types import ArrayType, Shape, show_types
-from covector.errors import (
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import (
     BroadcastInDim,
@@ -37,7 +36,7 @@ from covector.operations.broadcasting import (
     zeros,
 )
 from covector.operations.selection import where
-from covector.operations.transposing import Reshape
+from covector.operations.transposing import Reshape, are_axes
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -108,6 +107,11 @@ class Slice(Primitive):
                 )
         shape = collapsed_shape("slice", x, self.lengths, self.collapsed)
         return (x.with_shape(shape),)
+
+    def host_function(self, x: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        size = math.prod(self.lengths)
+        is_view = size <= MOVING_LIMIT and x.size <= 4 * size + 64  # as in ``compact``
+        return itemgetter(self.key) if is_view else self.on_host
 
     def on_host(self, x: HostArray) -> HostArray:
         return compact(x[self.key], x)
@@ -355,11 +359,6 @@ def index_axis(shape: Shape, axis: int, k: int) -> Slice:
 
 
 # -- shapes ----------------------------------------------------------------------------
-
-
-def are_axes(axes: Sequence[int], ndim: int) -> bool:
-    """Whether these are different axes of an array with ``ndim`` of them."""
-    return len(set(axes)) == len(axes) and all([0 <= a < ndim for a in axes])
 
 
 def insert(values: Sequence[Any], position: int, value: Any) -> tuple[Any, ...]:

@@ -39,9 +39,9 @@ def is_sorted_by_numpy(dtype: DType) -> bool:
 
 def sort_alone(x: HostArray, axis: int) -> HostArray:
     """``x``, ascending along an axis; equal elements keep their order."""
-    rows = np.array(np.moveaxis(x, axis, -1), order="C")
+    rows = np.array(x.swapaxes(axis, -1), order="C")
     plain = not dtypes.is_floating(x.dtype) or not _has_equals_that_differ(rows)
-    return np.moveaxis(_sort_rows(rows, plain), -1, axis)
+    return _sort_rows(rows, plain).swapaxes(-1, axis)
 
 
 def _sort_in_program(x: HostArray, plain: HostArray | None = None) -> tuple[HostArray]:

@@ -14,7 +14,7 @@ from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.accuracy import ByVectors, HasAccuracy
-from covector.operations.arithmetic import div, mul, neg
+from covector.operations.arithmetic import div, mul, neg, sub
 from covector.operations.comparison import lt
 from covector.operations.complex import complex_, imag, real
 from covector.operations.complex_functions import (
@@ -291,7 +291,7 @@ class Tanh(_WithAccuracy):
         return quotient_of_hyperbolic(z, tanh(size), decay, cos(y), sin(y))
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
-        slope = 1 - out * out
+        slope = sub(scalar(1, out.type.dtype), mul(out, out))
         return [lambda dx: mul(dx, slope)]
 
 

@@ -3,11 +3,10 @@
 Both are their own kind of adjoint: the way back is another of the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.jaxpr import Equation, Jaxpr, Var, identity
@@ -35,7 +34,7 @@ class Transpose(Primitive):
     work = moves
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
-        if sorted(self.permutation) != list(range(x.ndim)):
+        if len(self.permutation) != x.ndim or not are_axes(self.permutation, x.ndim):
             raise TypeMismatch(
                 f"transpose of {x} needs a permutation of its "
                 f"{how_many(x.ndim, 'axis', 'axes')}, but got {self.permutation}."
@@ -47,8 +46,11 @@ class Transpose(Primitive):
         long = [p for p in self.permutation if types[0].shape[p] != 1]
         return long == sorted(long) or super().prefers_host(types, outs)
 
+    def host_function(self, x: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        return methodcaller("transpose", self.permutation)
+
     def on_host(self, x: HostArray) -> HostArray:
-        return np.transpose(x, self.permutation)
+        return x.transpose(self.permutation)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
@@ -79,6 +81,11 @@ class Transpose(Primitive):
             return False
         long = [p for p in self.permutation if x.shape[p] > 1]
         return long[-1] != max(long)
+
+
+def are_axes(axes: Sequence[int], ndim: int) -> bool:
+    """Whether these are different axes of an array with ``ndim`` of them."""
+    return len(set(axes)) == len(axes) and all([0 <= a < ndim for a in axes])
 
 
 def _ends_the_program(ctx: "Lowering", whole: Jaxpr) -> bool:
@@ -132,6 +139,9 @@ class Reshape(Primitive):
                 "elements differ."
             )
         return (out,)
+
+    def host_function(self, x: ArrayType) -> Callable[..., HostArray]:  # type: ignore[override]
+        return methodcaller("reshape", self.shape)
 
     def on_host(self, x: HostArray) -> HostArray:
         return x.reshape(self.shape)

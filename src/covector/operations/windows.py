@@ -38,8 +38,7 @@ from covector.operations.comparison import ge, le
 from covector.operations.extrema import clamp
 from covector.operations.joining import Concatenate
 from covector.operations.reductions import ReduceAnd
-from covector.operations.slicing import are_axes
-from covector.operations.transposing import Reshape
+from covector.operations.transposing import Reshape, are_axes
 
 Axes = tuple[int, ...]
 
@@ -120,6 +119,8 @@ class GatherScatterMode(Enum):
     CLIP = 1
     FILL_OR_DROP = 2
     PROMISE_IN_BOUNDS = 3
+
+    __hash__ = object.__hash__  # each mode is one object; that of Enum is slower
 
     @staticmethod
     def from_any(mode: "str | GatherScatterMode | None") -> "GatherScatterMode":

@@ -14,13 +14,9 @@ from covector.core.convert import scalar
 from covector.core.primitive import Linearized, Primitive, Work, moves, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.errors import (
-    DTypeError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.broadcasting import BroadcastInDim, ReduceSum, move_axis
+from covector.operations.broadcasting import BroadcastInDim, move_axis
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, ge
 from covector.operations.creation import Iota
@@ -148,35 +144,33 @@ class LUPivotsToPermutation(Primitive):
         start = ctx.op("stablehlo.iota", [], [out], iota_dimension=f"{last} : i64")
         if not (type.shape[-1] and out.size):
             return start
-        turn = stage(_exchanged, [out, one, INDEX]).jaxpr
+        turns = type.shape[-1]
+        turn = stage(_before_turn, [out, one, INDEX]).jaxpr
 
-        def body(inner: "Lowering", i: HloValue, order: HloValue) -> Sequence[HloValue]:
-            index = [inner.constant(0, INDEX)] * last + [i]
+        def body(inner: "Lowering", i: HloValue, place: HloValue) -> Sequence[HloValue]:
+            last_turn = inner.constant(turns - 1, INDEX)
+            i = inner.op("stablehlo.subtract", [last_turn, i], [INDEX])
             j = inner.op(
                 "stablehlo.dynamic_slice",
-                [pivots, *index],
+                [pivots, *[inner.constant(0, INDEX)] * last, i],
                 [one],
                 slice_sizes=one.shape,
             )
-            return inner.inline(turn, [order, j, i])
+            return inner.inline(turn, [place, j, i])
 
-        return counted_loop(ctx, type.shape[-1], [start], [out], body)[0]
+        return counted_loop(ctx, turns, [start], [out], body)[0]
 
 
-def _exchanged(order: Value, j: Value, i: Value) -> Sequence[Value]:
-    """The order with what is at i and at j ``[..., 1]`` exchanged."""
-    shape = order.type.shape
-    last = len(shape) - 1
-    at = Iota(dtypes.int32, shape, last)()
-    at_i = eq(at, i)
-    at_j = eq(at, BroadcastInDim(shape, tuple(range(last + 1)))(j))
-    zero = scalar(0, dtypes.int32)
+def _before_turn(place: Value, j: Value, i: Value) -> Sequence[Value]:
+    """Where the rows at ``place`` were before those at i and at j ``[..., 1]`` were
+    exchanged.
 
-    def value(here: Value) -> Value:
-        found = ReduceSum((last,))(where(here, order, zero))
-        return BroadcastInDim(shape, tuple(range(last)))(found)
-
-    return [where(at_i, value(at_j), where(at_j, value(at_i), order))]
+    From the last turn to the first, this is the permutation, and each element of it is
+    found by itself; the other way each turn would have to look into the order.
+    """
+    shape = place.type.shape
+    j = BroadcastInDim(shape, tuple(range(len(shape))))(j)
+    return [where(eq(place, i), j, where(eq(place, j), i, place))]
 
 
 def solved(factors: Value, permutation: Value, b: Value) -> Value:
