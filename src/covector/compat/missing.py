@@ -6,14 +6,13 @@ program still wants.
 """
 
 import logging
-from pathlib import Path
+
+from covector.compat.names.table import rows
 
 _logger = logging.getLogger("covector.compat")
 _PLANNED = "planned: "
-_text = (Path(__file__).parent / "names" / "absent.txt").read_text()
-_rows = [row.split(None, 1) for row in _text.splitlines() if row.startswith("jax.")]
 #: what to use instead of a name, and of all below it
-ABSENT = {name: words for name, words in _rows}
+ABSENT = dict([row.split(None, 1) for row in rows("absent.txt")])
 
 
 def way_out(name: str) -> str | None:

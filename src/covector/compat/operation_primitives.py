@@ -12,8 +12,10 @@ which says nothing.
 import functools
 import importlib
 import pkgutil
+import re
+from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from covector import callbacks, operations, placement, programs
@@ -55,11 +57,12 @@ _TYPES: dict[str, Callable[..., Types]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class Spelling:
-    """What else the field has otherwise.
+    """What the field has otherwise.
 
     Args:
+      parameters: fields of the operation by their names in the field.
       constant: parameters that have this value, and no other.
       ignored: parameters that are shown so, and taken with any value: they have no
         meaning here.
@@ -73,40 +76,51 @@ class Spelling:
       order: for each result in the field, the number of ours, for an operation.
     """
 
+    parameters: dict[str, Parameter] = field(default_factory=dict)
     constant: Params = field(default_factory=dict)
     ignored: Params = field(default_factory=dict)
     derived: Mapping[str, Callable[[Any, Types], Any]] = field(default_factory=dict)
     implied: Mapping[str, Callable[[Params], Any]] = field(default_factory=dict)
-    hidden: str = ""
-    opened: str = ""
+    hidden: set[str] = field(default_factory=set)
+    opened: set[str] = field(default_factory=set)
     order: Callable[[Any], Sequence[int]] | None = None
+
+    def read(self, key: str, sign: str, value: str) -> None:
+        """Take a word of the notation of ``names/operations.txt``."""
+        if sign == "=":
+            alone = value.startswith("(")
+            self.parameters[key] = one(value[1:-1]) if alone else Parameter(value)
+        elif sign in "-+":
+            (self.hidden if sign == "-" else self.opened).add(value)
+        else:
+            (self.constant if sign == ":" else self.ignored)[key] = literal_eval(value)
+
+
+def one(name: str) -> Parameter:
+    """A field that stands in a tuple of one in the field's notation, or alone."""
+    return Parameter(name, lambda value: (value,), _the_one)
+
+
+def _the_one(value: Any) -> Any:
+    return value[0] if isinstance(value, tuple | list) and len(value) == 1 else value
 
 
 class OperationPrimitive(Primitive):
-    """An operation of covector under its name in the field.
-
-    Args:
-      operation_class: the class of the operation.
-      renamed: its fields by their names in the field.
-    """
+    """An operation of covector under its name in the field."""
 
     def __init__(
         self,
         name: str,
         operation_class: type[core.Primitive],
-        renamed: Mapping[str, Parameter | str] | None = None,
-        **spelling: Any,
+        spelling: Spelling | None = None,
     ) -> None:
         super().__init__(name)
         self.operation_class = operation_class
         self.multiple_results = operation_class.multiple_results
-        self.spelling = Spelling(**spelling)
+        self.spelling = spelling or Spelling()
         #: the parameters that ``operation`` does not look at
         self.unread = {*self.spelling.ignored, *self.spelling.derived}
-        named = {
-            new: p if isinstance(p, Parameter) else Parameter(p)
-            for new, p in (renamed or {}).items()
-        }
+        named = self.spelling.parameters
         elsewhere = {p.field for p in named.values()}.union(self.spelling.implied)
         same = [f for f in operation_class.fields if f not in elsewhere]
         self.fields = named | {f: Parameter(f) for f in same}
@@ -119,7 +133,7 @@ class OperationPrimitive(Primitive):
         """The parameters of an operation on operands of these types; programs are still
         those of covector.
         """
-        shown, hidden = {}, self.spelling.hidden.split()
+        shown, hidden = {}, self.spelling.hidden
         for name, parameter in self.fields.items():
             value = getattr(op, parameter.field)
             default = getattr(type(op), parameter.field, None)
@@ -265,25 +279,29 @@ def _below(cls: type) -> list[Any]:
     return [c for c in cls.__subclasses__() if c.__module__.startswith("covector.")]
 
 
+_NAME = re.compile(r"(\w[\w-]*)(?:\((\w+)\))?")
+_WORD = re.compile(r"(\w*)([=:~+-])(\S+)")
+
+
 def primitive(
-    name: str,
-    /,
-    operation: str = "",
-    kind: type[OperationPrimitive] = OperationPrimitive,
-    **spelling: Any,
+    words: str, kind: type[OperationPrimitive] = OperationPrimitive, **others: Any
 ) -> OperationPrimitive:
-    """Enter an operation under its name in the field; keywords that
-    ``Spelling`` does not have are parameters by their names there.
+    """Enter an operation, or several that are alike; the last one.
 
     Args:
-      operation: the name of the operation in covector, if that is another one.
+      words: names and spelling, in the notation of ``names/operations.txt``.
       kind: a class that says what ``Spelling`` cannot.
+      others: of ``Spelling``, what the notation cannot say.
     """
-    settings = {k: spelling.pop(k) for k in _SETTINGS if k in spelling}
-    return kind(name, _operations()[operation or name], spelling, **settings)
-
-
-_SETTINGS = [f.name for f in fields(Spelling)]
+    spelling, names = Spelling(**others), []
+    for word in words.split():
+        name = _NAME.fullmatch(word)
+        if name:
+            names.append(name.groups())
+        else:
+            spelling.read(*_WORD.fullmatch(word).groups())  # type: ignore[union-attr]
+    made = [kind(n, _operations()[ours or n], spelling) for n, ours in names]
+    return made[-1]
 
 
 def enter_others() -> None:

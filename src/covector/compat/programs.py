@@ -114,7 +114,7 @@ def params_of(primitive: Any, op: Any, types: Sequence[Any]) -> dict[str, Any]:
     """
     if not isinstance(primitive, OperationPrimitive):
         return op.params
-    params, opened = primitive.params_of(op, types), primitive.spelling.opened.split()
+    params, opened = primitive.params_of(op, types), primitive.spelling.opened
     return {k: _shown(v, k in opened) for k, v in params.items()}
 
 

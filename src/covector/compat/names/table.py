@@ -1,12 +1,14 @@
-"""Reads the table of names, ``modules.txt``, which says how, and ``same_paths.txt``."""
+"""Reads tables, and that of names, ``modules.txt``, which says how."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-#: ``new=module``, or a module and those of its names that are listed in brackets
-_SOURCE = re.compile(r"(\w+)=(\S+)|([\w.:]+)(?:\[([^]]*)\])?")
+#: a line, and the indented ones behind it; "#" starts a comment
+_ROW = re.compile(r"^[^#\s].*(?:\n .*)*", re.MULTILINE)
+#: ``new=module``, or a module and, in brackets, names in it
+_WORD = re.compile(r"(\w+)=(\S+)|([\w.:]+)(\[[^]]*\])?")
 
 
 @dataclass(frozen=True)
@@ -18,47 +20,49 @@ class Module:
     """
 
     #: modules whose ``__all__`` it has
-    shows: tuple[str, ...]
+    shows: list[str] = field(default_factory=list)
     #: other names: ``"module:attribute"``, or a module
-    names: Mapping[str, str]
+    names: dict[str, str] = field(default_factory=dict)
+
+    def add(self, sources: str) -> None:
+        """Add what a row of the table says."""
+        for new, whole, source, listed in _WORD.findall(sources):
+            if new:
+                self.names[new] = _full(whole)
+            elif listed:
+                path, names = _full(source), listed.strip("[]").split()
+                self.names.update([_entry(path, name) for name in names])
+            else:
+                self.shows.append(_full(source))
+
+
+def rows(file: str) -> list[str]:
+    """The rows of a table in this folder."""
+    return _ROW.findall(Path(__file__).with_name(file).read_text())
+
+
+def _full(source: str) -> str:
+    return f"covector{source}".rstrip(".") if source[0] == "." else source
+
+
+def _entry(source: str, word: str) -> tuple[str, str]:
+    """The entry of a name of a module, ``name`` or ``new=old``."""
+    new, _, old = word.partition("=")
+    return new, f"{source}{'.' if ':' in source else ':'}{old or new}"
 
 
 def modules() -> dict[str, Module]:
     """All modules, by their names in the field."""
-    here = Path(__file__)
-    rows = dict(_rows(here.with_name("modules.txt").read_text()))
-    same = here.with_name("same_paths.txt").read_text().split()
-    named = {name: _module(row, rows) for name, row in rows.items() if name[0] == "j"}
-    return {f"jax.{name}": Module((f"covector.{name}",), {}) for name in same} | named
+    found: dict[str, Module] = {}
+    for row in rows("modules.txt"):
+        heads, sources = re.split(r":(?:\s+|$)", row, maxsplit=1)
+        for path in _heads(heads):
+            module = path if path == "jax" else f"jax.{path}"
+            found.setdefault(module, Module()).add(sources or f".{path}")
+    packages = [name.rpartition(".")[0] for name in found if "." in name]
+    return {package: Module() for package in packages} | found
 
 
-def _rows(text: str) -> Iterator[tuple[str, str]]:
-    """The rows of a table, by their first words."""
-    for row in re.split(r"\n(?=\S)", text):
-        name, *sources = row.split(None, 1)
-        if not name.startswith("#"):
-            yield name, "".join(sources)
-
-
-def _module(row: str, rows: Mapping[str, str]) -> Module:
-    shows: list[str] = []
-    names: dict[str, str] = {}
-    for new, whole, source, listed in _SOURCE.findall(row):
-        if new:
-            names[new] = whole
-        elif source in rows:
-            group = _module(rows[source], rows)
-            shows += group.shows
-            names |= group.names
-        elif listed:
-            names |= dict(_listed(source, listed.split()))
-        else:
-            shows.append(source)
-    return Module(tuple(shows), names)
-
-
-def _listed(source: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Entries of names of one module: ``name``, or ``new=old``."""
-    for name in names:
-        new, _, old = name.partition("=")
-        yield new, f"{source}{'.' if ':' in source else ':'}{old or name}"
+def _heads(words: str) -> Iterator[str]:
+    for _, _, path, listed in _WORD.findall(words):
+        yield from [f"{path}.{n}" for n in listed.strip("[]").split()] or [path]

@@ -6,17 +6,24 @@ called otherwise there than in covector.
 
 from typing import Any
 
-from covector.compat.operation_primitives import PRIMITIVES, enter_others
-from covector.compat.operations import (  # noqa: F401  each enters its primitives
-    collectives,
+from covector.compat.names.table import rows
+from covector.compat.operation_primitives import PRIMITIVES, enter_others, primitive
+
+for _row in rows("operations.txt"):
+    primitive(_row)
+
+from covector.compat.operations import (  # noqa: E402, F401  each enters its primitives
     functions,
-    linear_algebra,
-    plain,
+    parameters,
     programs,
     shapes,
 )
 
 enter_others()
+
+# Some classes of covector give lists of one, and the other way round.
+for _name in ("device_put", "householder_product", "ormqr"):
+    PRIMITIVES[_name].multiple_results = not PRIMITIVES[_name].multiple_results
 
 #: attributes that are not called after their primitive
 _OTHERWISE = {

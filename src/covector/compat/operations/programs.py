@@ -29,9 +29,6 @@ from covector.transforms.transpose import instantiate
 
 # -- control flow ----------------------------------------------------------------------
 
-primitive("cond")
-primitive("while", hidden="checkpoints counted settles")
-
 
 def _convert_then_choose(op: Any, types: Types) -> Any:
     """In the field the index of a branch is an integer, also between two."""
@@ -64,15 +61,9 @@ def _for_results(value: Any) -> Any:
 
 
 primitive(
-    "jit",
-    kind=_Jit,
-    hidden="separate",
-    ignored={
-        "ctx_mesh": None,
-        "keep_unused": False,
-        "inline": False,
-        "compiler_options_kvs": (),
-    },
+    "jit ctx_mesh~None keep_unused~False inline~False compiler_options_kvs~() "
+    "-separate",
+    _Jit,
     derived={
         "name": lambda op, types: op.jaxpr.name,
         "donated_invars": _for_operands(False),
@@ -82,8 +73,6 @@ primitive(
         "out_layouts": _for_results(None),
     },
 )
-primitive("remat2", "checkpoint", ignored={"differentiated": False}, opened="jaxpr")
-primitive("composite", name="known_as", hidden="separate")
 
 
 # -- over meshes -----------------------------------------------------------------------
@@ -115,7 +104,7 @@ class _ShardMap(OperationPrimitive):
         return ShardMap(program, manual, params["in_specs"], params["out_specs"])
 
 
-primitive("shard_map", kind=_ShardMap, opened="jaxpr")
+primitive("shard_map +jaxpr", _ShardMap)
 
 
 # -- rules of the user -----------------------------------------------------------------
@@ -187,6 +176,6 @@ class _CustomVjp(_CustomRules):
     rules = ("fwd_jaxpr_thunk", "bwd")
 
 
-_custom_jvp = primitive("custom_jvp_call", CustomCall.name, _CustomJvp)
-_custom_vjp = primitive("custom_vjp_call", CustomCall.name, _CustomVjp)
+_custom_jvp = primitive(f"custom_jvp_call({CustomCall.name})", _CustomJvp)
+_custom_vjp = primitive(f"custom_vjp_call({CustomCall.name})", _CustomVjp)
 choose(CustomCall, lambda op, types: _custom_jvp if op.vjp is None else _custom_vjp)

@@ -77,14 +77,8 @@ def _removed(shape: Shape, left: Shape) -> tuple[int, ...] | None:
     return tuple(gone) if gone and not rest else None
 
 
-_reshape = primitive(
-    "reshape",
-    kind=_Reshape,
-    new_sizes="shape",
-    constant={"sharding": None},
-    ignored={"dimensions": None},
-)
-_squeeze = primitive("squeeze", "reshape", _Squeeze)
+_reshape = primitive("reshape new_sizes=shape sharding:None dimensions~None", _Reshape)
+_squeeze = primitive("squeeze(reshape)", _Squeeze)
 
 
 def _reshape_or_squeeze(op: Any, types: Types) -> OperationPrimitive:
@@ -95,10 +89,6 @@ choose(Reshape, _reshape_or_squeeze)
 
 
 # -- slices ----------------------------------------------------------------------------
-
-primitive("slice", hidden="collapsed")
-primitive("dynamic_slice", hidden="collapsed")
-primitive("dynamic_update_slice", hidden="inserted")
 
 
 def _slice_then_squeeze(op: Any, types: Types) -> Callable[..., Any] | None:
@@ -147,7 +137,7 @@ class _Gather(OperationPrimitive):
         return super().operation(params | {"fill_value": value}, types)
 
 
-primitive("gather", kind=_Gather)
+primitive("gather", _Gather)
 
 
 # -- windows ---------------------------------------------------------------------------
@@ -168,6 +158,7 @@ class _SelectAndScatterAdd(OperationPrimitive):
         return super().operation(ones | params, types)
 
 
-_select = Parameter("select", PRIMITIVES.__getitem__, lambda compare: compare.name)
-primitive("select_and_gather_add", select_prim=_select)
-primitive("select_and_scatter_add", kind=_SelectAndScatterAdd, select_prim=_select)
+_compare = Parameter("select", PRIMITIVES.__getitem__, lambda compare: compare.name)
+_select = {"select_prim": _compare}
+primitive("select_and_gather_add", parameters=_select)
+primitive("select_and_scatter_add", _SelectAndScatterAdd, parameters=_select)
