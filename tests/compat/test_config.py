@@ -8,7 +8,8 @@ import pytest
 
 import covector as cv
 from covector import options
-from covector.compat.config import blocks, config, from_environment
+from covector.compat import config as blocks
+from covector.compat.config import config, from_environment
 from covector.compat.names.options import FIXED, IGNORED
 from covector.errors import SettingError, UnknownOption
 

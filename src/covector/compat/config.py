@@ -167,16 +167,6 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> None:
             config.update(name, _parsed(name, text))
 
 
-class _Blocks:
-    """Context managers of options by name: ``blocks.softmax_custom_jvp(True)``."""
-
-    def __getattr__(self, name: str) -> Callable[[Any], Any]:
-        known = (*IGNORED, *FIXED, "enable_checks", "traceback_filtering")
-        if name not in known:
-            raise AttributeError(name)
-        return partial(_block, name)
-
-
 @contextlib.contextmanager
 def _block(name: str, value: Any = True) -> Iterator[None]:
     before = config.read(name)
@@ -187,4 +177,8 @@ def _block(name: str, value: Any = True) -> Iterator[None]:
         config.update(name, before)
 
 
-blocks = _Blocks()
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Context managers of options by name: ``softmax_custom_jvp(True)``."""
+    if name not in (*IGNORED, *FIXED, "enable_checks", "traceback_filtering"):
+        raise AttributeError(name)
+    return partial(_block, name)

@@ -95,17 +95,9 @@ class Trace(core.Trace):
     def parent(self) -> Any:  # type: ignore[override]
         return self.parent_trace if self.parent_trace is not None else base
 
-    @property
-    def axes(self) -> Any:  # type: ignore[override]
-        return self.parent.axes
-
-    @property
-    def checked_axes(self) -> Any:  # type: ignore[override]
-        return self.parent.checked_axes
-
-    @property
-    def mesh(self) -> Any:  # type: ignore[override]
-        return self.parent.mesh
+    axes: Any = property(lambda self: self.parent.axes)
+    checked_axes: Any = property(lambda self: self.parent.checked_axes)
+    mesh: Any = property(lambda self: self.parent.mesh)
 
     def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
         tracers = [as_array(a, op.name) for a in args]
@@ -129,10 +121,10 @@ class Trace(core.Trace):
 
     def _process_rules(self, primitive: Any, op: CustomCall, tracers: Any) -> Any:
         fun, rule = wrap_init(op.fun), RuleFunction(op)
+        given: Any = {"symbolic_zeros": False}
         if op.vjp is None:
-            return self.process_custom_jvp_call(
-                primitive, fun, rule, tracers, symbolic_zeros=False
-            )
+            return self.process_custom_jvp_call(primitive, fun, rule, tracers, **given)
+        given["out_trees"] = None
         return self.process_custom_vjp_call(
-            primitive, fun, rule, rule, tracers, None, False
+            primitive, fun, rule, rule, tracers, **given
         )

@@ -1,7 +1,7 @@
 """The finder that makes modules of the field from the table of names.
 
     import jax.numpy as jnp        sys.meta_path  →  Finder.find_spec("jax.numpy")
-    jnp.sum                        _attribute(jnp, "sum")  →  covector.numpy.sum
+    jnp.sum                        jnp.__getattr__("sum")  →  covector.numpy.sum
     jnp.sum                        … which is now an attribute like any other
 
 A module is an ordinary module object: what is assigned to it stays, and an object that
@@ -24,7 +24,6 @@ from typing import Any
 
 from covector.compat import config, missing
 from covector.compat.names import MODULES
-from covector.compat.names.table import Module
 from covector.errors import SettingError
 
 _ROOT = "jax"
@@ -66,27 +65,37 @@ class Finder(DistributionFinder, Loader):
 _finder = Finder()
 
 
+class FieldModule(ModuleType):
+    """A module of the table. What was looked up in it once is one of its attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        path = self.__name__
+        if name == "__all__":
+            return [n for n in dir(self) if not n.startswith("_")]
+        if f"{path}.{name}" in MODULES and name not in MODULES[path].names:
+            return importlib.import_module(f"{path}.{name}")
+        try:
+            found = find(path, name)
+        except NotThere:
+            raise missing.attribute(self, name, path) from None
+        setattr(self, name, found)
+        return found
+
+    def __dir__(self) -> list[str]:
+        path = self.__name__
+        row, inner = MODULES[path], [m.rpartition(".") for m in MODULES]
+        public = [(source, name) for source in row.shows for name in _public(source)]
+        shown = [name for source, name in public if not _is_module(source, name)]
+        within = [name for package, _, name in inner if package == path]
+        return sorted({*vars(self), *row.names, *within, *shown})
+
+
 def make(name: str) -> ModuleType:
     """A module of the table, without attributes yet."""
-    module = ModuleType(name, f"{name}, of covector.")
+    module = FieldModule(name, f"{name}, of covector.")
     if name == _ROOT:
         module.__file__ = str(DOOR / f"{_ROOT}.py")
-    module.__getattr__ = functools.partial(_attribute, module, name)  # type: ignore[method-assign]
-    module.__dir__ = functools.partial(_names, module, name)  # type: ignore[method-assign]
     return module
-
-
-def _attribute(module: ModuleType, path: str, name: str) -> Any:
-    if name == "__all__":
-        return [n for n in _names(module, path) if not n.startswith("_")]
-    if f"{path}.{name}" in MODULES and name not in MODULES[path].names:
-        return importlib.import_module(f"{path}.{name}")
-    try:
-        found = find(path, name)
-    except NotThere:
-        raise missing.attribute(module, name, path) from None
-    setattr(module, name, found)
-    return found
 
 
 def find(path: str, name: str) -> Any:
@@ -98,7 +107,10 @@ def find(path: str, name: str) -> Any:
     row = MODULES[path]
     if name in row.names:
         return _entry(row.names[name])
-    return _shown(row, name)
+    for source in row.shows:
+        if name in _public(source) and not _is_module(source, name):
+            return getattr(importlib.import_module(source), name)
+    raise NotThere(name)
 
 
 def _entry(source: str) -> Any:
@@ -113,31 +125,8 @@ def _public(source: str) -> frozenset[str]:
 
 
 def _is_module(source: str, name: str) -> bool:
+    """Whether a name is that of a module: those of the field have rows."""
     return isinstance(getattr(importlib.import_module(source), name), ModuleType)
-
-
-def _shown(row: Module, name: str) -> Any:
-    """What the modules that a row shows have under a name; NotThere for nothing.
-
-    A module of covector is no answer: the modules of the field have rows.
-    """
-    for source in row.shows:
-        if name in _public(source) and not _is_module(source, name):
-            return getattr(importlib.import_module(source), name)
-    raise NotThere(name)
-
-
-def _names(module: ModuleType, path: str) -> list[str]:
-    row = MODULES[path]
-    within = [other.rpartition(".") for other in MODULES]
-    children = [name for package, _, name in within if package == path]
-    shown = [
-        name
-        for source in row.shows
-        for name in _public(source)
-        if not _is_module(source, name)
-    ]
-    return sorted({*vars(module), *row.names, *children, *shown})
 
 
 def is_installed() -> bool:

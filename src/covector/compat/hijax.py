@@ -6,8 +6,9 @@ for by a switch. These definitions are taken; outside of transformations such op
 do what they say, and inside of them they are refused.
 """
 
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from covector.core.trace import current
 from covector.errors import MissingRule
@@ -28,18 +29,12 @@ class MutableHiType(HiType):
     """A type of objects that change."""
 
 
-class AvalQDD(NamedTuple):
-    """A type, and what else is known of a value now."""
-
-    aval: Any
-    qdd: Any
-
-
-class AvalMutableQDD(NamedTuple):
-    """A type, and what is known of a value as it changes."""
-
-    aval: Any
-    mutable_qdd: Any
+#: a type, and what else is known of a value: now, and as it changes
+AvalQDD = namedtuple("AvalQDD", "aval qdd")
+AvalMutableQDD = namedtuple("AvalMutableQDD", "aval mutable_qdd")
+#: a method and a property that traced values of a type have
+aval_method = namedtuple("aval_method", "fun")
+aval_property = namedtuple("aval_property", "fget")
 
 
 class HiPrimitive:
@@ -71,18 +66,6 @@ class HiPrimitive:
         return self.name
 
 
-class aval_method(NamedTuple):
-    """A method that traced values of a type have."""
-
-    fun: Callable[..., Any]
-
-
-class aval_property(NamedTuple):
-    """A property that traced values of a type have."""
-
-    fget: Callable[..., Any]
-
-
 #: functions that give the type of a value, by the class of the value
 types_of_values: dict[type, Callable[[Any], Any]] = {}
 
@@ -98,19 +81,15 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     types_of_values[val_cls] = typeof_fn
 
 
-class EffectTypes:
+class EffectTypes(set[type]):
     """A set of classes of effects."""
 
-    def __init__(self) -> None:
-        self._types: set[type] = set()
-
-    def add_type(self, effect_type: type) -> None:
-        self._types.add(effect_type)
+    add_type = set.add
 
     def contains(self, effect: Any) -> bool:
         """Whether ``effect``, an effect or a class of them, is of one of the types."""
         kind = effect if isinstance(effect, type) else type(effect)
-        return issubclass(kind, tuple(self._types))
+        return issubclass(kind, tuple(self))
 
 
 control_flow_allowed_effects = EffectTypes()

@@ -10,38 +10,20 @@ covector's programs, and ``restaging.py`` programs of them.
 """
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from covector.compat.jaxpr_text import show
 from covector.core.jaxpr import Jaxpr as Program
-from covector.core.jaxpr import run
+from covector.core.jaxpr import Var, run
 from covector.core.source import Line, attributes_lines_of_equations, running
 from covector.core.types import ArrayType
 from covector.errors import MalformedProgram
 
-_counter = itertools.count()
-
-
-class Var:
-    """A variable of a program: an identity and a type."""
-
-    __slots__ = ("aval", "count")
-
-    def __init__(self, aval: Any) -> None:
-        self.aval = aval
-        self.count = next(_counter)
-
-    def __repr__(self) -> str:
-        return f"Var(id={id(self)}):{self.aval}"
-
 
 class DropVar(Var):
     """The variable of a result that nothing reads."""
-
-    __slots__ = ()
 
     def __repr__(self) -> str:
         return "_"
@@ -172,16 +154,17 @@ class ClosedJaxpr:
         self.consts = list(consts)
         self.origin: Any = None
 
-    constvars = property(lambda self: self.jaxpr.constvars)
-    invars = property(lambda self: self.jaxpr.invars)
-    outvars = property(lambda self: self.jaxpr.outvars)
-    eqns = property(lambda self: self.jaxpr.eqns)
-    effects = property(lambda self: self.jaxpr.effects)
-    debug_info = property(lambda self: self.jaxpr.debug_info)
-    in_avals = property(lambda self: self.jaxpr.in_avals)
-    out_avals = property(lambda self: self.jaxpr.out_avals)
-    literals = property(lambda self: self.consts)
     is_high = False
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    def __getattr__(self, name: str) -> Any:
+        """Its parts are those of its ``Jaxpr``."""
+        if name == "jaxpr":  # while it is being copied
+            raise AttributeError(name)
+        return getattr(self.jaxpr, name)
 
     def map_jaxpr(self, change: Callable[[Jaxpr], Jaxpr]) -> "ClosedJaxpr":
         """``change(jaxpr)`` with the same consts."""

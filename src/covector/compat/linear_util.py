@@ -27,10 +27,13 @@ class StoreException(CovectorError):
 
 
 class Store:
-    """What a transformation says beside the results, once the function has run."""
+    """What a transformation says beside the results, once the function has run.
+
+    All are equal: functions with equal transformations are, whatever these have said.
+    """
 
     def __init__(self) -> None:
-        self._value = _UNSET
+        self.reset()
 
     def store(self, value: Any) -> None:
         """Set it."""
@@ -43,9 +46,15 @@ class Store:
     def __bool__(self) -> bool:
         return self._value is not _UNSET
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Store)
+
+    def __hash__(self) -> int:
+        return hash(Store)
+
     @property
     def val(self) -> Any:
-        if self._value is _UNSET:
+        if not self:
             raise StoreException(
                 "what a transformation says beside the results is there after "
                 "call_wrapped, and was asked for before."
@@ -53,45 +62,37 @@ class Store:
         return self._value
 
 
-#: around a function that it is given first: (fun, *static, *args) → results
-Transformation = Callable[..., Any]
-
-
 class WrappedFun:
-    """A function, and the transformations around it, the last one added first."""
+    """A function, and the transformations around it, the last one added first.
+
+    A transformation is a function ``(fun, *given, *args) → results``, and what it is
+    given; a ``Store`` in that is for what it says beside the results.
+    """
 
     def __init__(
         self,
         f: Callable[..., Any],
-        transforms: Sequence[tuple[Transformation, tuple[Hashable, ...]]] = (),
-        stores: Sequence[Store | None] = (),
+        transforms: Sequence[tuple[Any, ...]] = (),
         debug_info: Any = None,
     ) -> None:
-        self.f = f
-        self.transforms = tuple(transforms)
-        self.stores = tuple(stores)
-        self.debug_info = debug_info
+        self.f, self.transforms, self.debug_info = f, tuple(transforms), debug_info
+
+    @property
+    def stores(self) -> list[Store]:
+        """Those of its transformations, the last one added first."""
+        return [x for t in self.transforms for x in t if isinstance(x, Store)]
 
     @property
     def f_transformed(self) -> Callable[..., Any]:
         """The function with its transformations around it."""
         fun = self.f
-        for (around, static), store in reversed(
-            list(zip(self.transforms, self.stores, strict=True))
-        ):
-            given = static if store is None else (store, *static)
+        for around, *given in reversed(self.transforms):
             fun = functools.partial(around, fun, *given)
         return fun
 
-    def wrap(
-        self,
-        around: Transformation,
-        static: tuple[Hashable, ...],
-        store: Store | None = None,
-    ) -> "WrappedFun":
+    def wrap(self, *transform: Any) -> "WrappedFun":
         """This function with one more transformation around it."""
-        transforms = [(around, static), *self.transforms]
-        return WrappedFun(self.f, transforms, [store, *self.stores], self.debug_info)
+        return WrappedFun(self.f, [transform, *self.transforms], self.debug_info)
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """The results of the function with its transformations."""
@@ -104,15 +105,15 @@ class WrappedFun:
         return getattr(self.f, "__name__", "<unnamed>")
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, WrappedFun):
-            return NotImplemented
-        return (self.f, self.transforms) == (other.f, other.transforms)
+        return isinstance(other, WrappedFun) and (
+            (self.f, self.transforms) == (other.f, other.transforms)
+        )
 
     def __hash__(self) -> int:
         return hash((self.f, self.transforms))
 
     def __repr__(self) -> str:
-        around = ", ".join([str(t) for t, _ in self.transforms])
+        around = ", ".join([str(t) for t in self.transforms])
         return f"WrappedFun({self.__name__}{', within ' if around else ''}{around})"
 
 
@@ -123,9 +124,8 @@ def wrap_init(
     debug_info: Any = None,
 ) -> WrappedFun:
     """A function without transformations; ``params`` are further keyword arguments."""
-    return WrappedFun(
-        functools.partial(f, **params) if params else f, (), (), debug_info
-    )
+    given = functools.partial(f, **params) if params else f
+    return WrappedFun(given, (), debug_info)
 
 
 # -- transformations -------------------------------------------------------------------
@@ -144,7 +144,7 @@ def _curried(wrap: Callable[..., Any]) -> Callable[..., Any]:
 @_curried
 def transformation2(around: Any, fun: WrappedFun, *static: Hashable) -> WrappedFun:
     """``fun`` within ``around(fun, *static, *args)``."""
-    return fun.wrap(around, static)
+    return fun.wrap(around, *static)
 
 
 @_curried
@@ -155,7 +155,7 @@ def transformation_with_aux2(
     what was stored.
     """
     store = Store()
-    return fun.wrap(around, static, store), lambda: store.val
+    return fun.wrap(around, store, *static), lambda: store.val
 
 
 @_curried
@@ -163,7 +163,7 @@ def transformation(generator: Any, fun: WrappedFun, *static: Hashable) -> Wrappe
     """``fun`` within a generator, which yields arguments ``(args, kwargs)`` and, sent
     the results, yields results.
     """
-    return fun.wrap(_run, (generator, *static))
+    return fun.wrap(_run, generator, *static)
 
 
 @_curried
@@ -174,7 +174,7 @@ def transformation_with_aux(
     function that says that.
     """
     store = Store()
-    return fun.wrap(_run_with_aux, (generator, *static), store), lambda: store.val
+    return fun.wrap(_run_with_aux, store, generator, *static), lambda: store.val
 
 
 def _run(fun: Callable[..., Any], generator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -222,11 +222,10 @@ def cache(call: Callable[..., Any], **_: Any) -> Callable[..., Any]:
         if key not in known:
             result = call(fun, *args)
             drop_older_half(known, _MOST)
-            known[key] = result, [s.val if s else _UNSET for s in fun.stores]
+            known[key] = result, [store._value for store in fun.stores]
         result, said = known[key]
         for store, value in zip(fun.stores, said, strict=True):
-            if store is not None and value is not _UNSET:
-                store.store(value)
+            store.store(value)
         return result
 
     return cached

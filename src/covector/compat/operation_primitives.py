@@ -125,7 +125,7 @@ class OperationPrimitive(Primitive):
         same = [f for f in operation_class.fields if f not in elsewhere]
         self.fields = named | {f: Parameter(f) for f in same}
         PRIMITIVES[name] = self
-        _OF_CLASS.setdefault(operation_class, self)
+        OF_CLASS.setdefault(operation_class, self)
 
     # -- parameters --------------------------------------------------------------------
 
@@ -191,8 +191,7 @@ class OperationPrimitive(Primitive):
         outs = self.process(current.trace, operands, params)
         return list(outs) if self.multiple_results else outs[0]
 
-    def impl(self, *args: Any, **params: Any) -> Any:
-        return self.bind(*args, **params)
+    impl = bind
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
         op: Any = self.operation(params, avals)
@@ -238,8 +237,7 @@ class Composition(Primitive):
         out = self.function(*args, **params)
         return list(out) if self.multiple_results else out
 
-    def impl(self, *args: Any, **params: Any) -> Any:
-        return self.bind(*args, **params)
+    impl = bind
 
 
 # -- the tables ------------------------------------------------------------------------
@@ -248,7 +246,7 @@ class Composition(Primitive):
 PRIMITIVES: dict[str, Primitive] = {}
 #: the primitive of each class of operations; or the function that says which it is,
 #: of an operation and the types of its operands
-_OF_CLASS: dict[type, Any] = {}
+OF_CLASS: dict[type, Any] = {}
 #: for classes of operations that are several of the field: the function that computes
 #: the same by those, of an operation and the types of its operands; None where it is
 #: one after all
@@ -307,29 +305,17 @@ def primitive(
 def enter_others() -> None:
     """Enter the operations that have the names and parameters of covector."""
     for name, operation_class in _operations().items():
-        known = operation_class in {Bound, *_OF_CLASS, *EXPANSIONS}
+        known = operation_class in {Bound, *OF_CLASS, *EXPANSIONS}
         # A base of several classes is a family, and no operation.
         if not known and len(_below(operation_class)) < 2:
             OperationPrimitive(name, operation_class)
-
-
-def choose(
-    operation_class: type[core.Primitive], which: Callable[[Any, Types], Any]
-) -> None:
-    """Let a function say which primitive an operation of a class is."""
-    _OF_CLASS[operation_class] = which
-
-
-def has_primitive(operation_class: type[core.Primitive]) -> bool:
-    """Whether the tables have a class of operations."""
-    return operation_class in _OF_CLASS
 
 
 def primitive_of(op: core.Primitive, types: Types) -> Any:
     """The primitive of an operation on operands of these types."""
     if isinstance(op, Bound):
         return op.primitive
-    found = _OF_CLASS.get(type(op))
+    found = OF_CLASS.get(type(op))
     if found is None:  # of a class that somebody has added to covector's
         found = OperationPrimitive(op.name, type(op))
     return found if isinstance(found, Primitive) else found(op, types)

@@ -1,6 +1,6 @@
 """Programs of covector in the field's classes: ``make_jaxpr``, and what it shows.
 
-    Var, of covector           Var; DropVar, where nothing reads it
+    Var                        the same; DropVar, where nothing reads it
     a scalar literal           Literal, unless a program around this one computed it
     another literal            a constvar, and the array itself among the consts
     a captured value           a constvar, and the value itself among the consts
@@ -22,7 +22,6 @@ from covector.compat.jaxprs import (
     JaxprEqn,
     Literal,
     SourceInfo,
-    Var,
 )
 from covector.compat.operation_primitives import (
     OperationPrimitive,
@@ -131,14 +130,15 @@ class _View:
 
     def __init__(self, with_consts: bool) -> None:
         self.with_consts = with_consts
-        self.variables: dict[jaxpr.Var, Var | Any] = {}
+        #: what there is for variables of operations that are several of the field
+        self.meant: dict[jaxpr.Var, Any] = {}
         #: by the identity of the array
-        self.consts: dict[int, tuple[Var, Any]] = {}
+        self.consts: dict[int, tuple[jaxpr.Var, Any]] = {}
         self.eqns: list[JaxprEqn] = []
 
     def closed(self, program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
         count = len(captured)
-        inputs = [self.define(v) for v in program.inputs]
+        inputs = program.inputs
         self.add(program)
         outs = [self.atom(a) for a in program.outputs]
         self.drop_unread(outs)
@@ -156,17 +156,13 @@ class _View:
             made.origin = Origin(program, made)
         return made
 
-    def define(self, v: jaxpr.Var) -> Var:
-        made = self.variables[v] = Var(v.type)
-        return made
-
     def atom(self, a: Any) -> Any:
         if type(a) is jaxpr.Var:
-            return self.variables[a]
+            return self.meant.get(a, a)
         if not self.with_consts or _is_literal(a):
             return Literal(a, a.type)
         if id(a) not in self.consts:
-            self.consts[id(a)] = Var(a.type), a
+            self.consts[id(a)] = jaxpr.Var(a.type), a
         return self.consts[id(a)][0]
 
     def add(self, program: jaxpr.Jaxpr) -> None:
@@ -183,19 +179,16 @@ class _View:
         by_others = expansion(op, types)
         if by_others is not None:
             program = restage(by_others, types)
-            self.variables.update(zip(program.inputs, inputs, strict=True))
+            self.meant.update(zip(program.inputs, inputs, strict=True))
             self.add(program)
             outs = [self.atom(a) for a in program.outputs]
-            self.variables.update(zip(equation.outputs, outs, strict=True))
+            self.meant.update(zip(equation.outputs, outs, strict=True))
             return
         primitive = primitive_of(op, types)
-        defined = [self.define(v) for v in equation.outputs]
-        outvars: list[Any] = defined
+        outvars = equation.outputs
         if isinstance(primitive, OperationPrimitive):
-            outvars = [
-                defined[i] if type(i) is int else Var(i)
-                for i in primitive.results_of(op, types)
-            ]
+            results = primitive.results_of(op, types)
+            outvars = [outvars[i] if type(i) is int else jaxpr.Var(i) for i in results]
         params = params_of(primitive, op, types)
         line = equation.line
         source = SourceInfo(line, line.scope if line is not None else "")

@@ -38,6 +38,9 @@ class Var:
     def aval(self) -> ArrayType:
         return self.type
 
+    def __repr__(self) -> str:
+        return f"Var({self.type})"
+
 
 #: a Var or a concrete array
 Atom = Any

@@ -5,9 +5,10 @@ field, which knows its type.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from covector import numpy as cnp
 from covector import tree, tree_util
 from covector.compat.interpreters.tables import (
     Rule,
@@ -74,17 +75,7 @@ def add_tangents(x: Any, y: Any) -> Any:
     """The sum of two tangents, of which each may be a ``Zero``."""
     if type(x) is Zero:
         return y
-    return x if type(y) is Zero else add_jaxvals(x, y)
-
-
-def add_jaxvals(x: Any, y: Any) -> Any:
-    """The sum of two values of one type."""
-    return as_array(x) + y
-
-
-def get_primitive_transpose(primitive: Any) -> Rule:
-    """The rule for reverse mode."""
-    return primitive_transposes.rule(primitive)
+    return x if type(y) is Zero else cnp.add(x, y)
 
 
 # -- rules from formulas ---------------------------------------------------------------
@@ -92,12 +83,11 @@ def get_primitive_transpose(primitive: Any) -> Rule:
 
 def defjvp(primitive: Any, *jvprules: Rule | None) -> None:
     """Set the derivative by one linear map per operand: ``rule(tangent, *primals)``."""
-    each = [rule and _without_result(rule) for rule in jvprules]
-    defjvp2(primitive, *each)
 
+    def without_result(rule: Rule) -> Rule:
+        return lambda g, out, *primals, **params: rule(g, *primals, **params)
 
-def _without_result(rule: Rule) -> Rule:
-    return lambda g, out, *primals, **params: rule(g, *primals, **params)
+    defjvp2(primitive, *[rule and without_result(rule) for rule in jvprules])
 
 
 def defjvp2(primitive: Any, *jvprules: Rule | None) -> None:
@@ -116,36 +106,27 @@ def defjvp2(primitive: Any, *jvprules: Rule | None) -> None:
 
 def defjvp_zero(primitive: Any) -> None:
     """Set the derivative to zero."""
-
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        out = primitive.bind(*primals, **params)
-        if primitive.multiple_results:
-            return out, list(map(Zero.from_primal_value, out))
-        return out, Zero.from_primal_value(out)
-
-    primitive_jvps[primitive] = jvp
+    primitive_jvps[primitive] = functools.partial(_zero_jvp, primitive)
 
 
-def linear_jvp(
-    primitive: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> Any:
-    """The rule for derivatives of a primitive that is linear in all of its operands."""
+def _zero_jvp(primitive: Any, primals: Any, tangents: Any, **params: Any) -> Any:
     out = primitive.bind(*primals, **params)
+    return out, tree.map(Zero.from_primal_value, out)
+
+
+def linear_jvp(primitive: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """The rule for derivatives of a primitive that is linear in all of its operands."""
     if all([type(t) is Zero for t in tangents]):
-        zeros = tree.map(Zero.from_primal_value, out)
-        return out, zeros
-    return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
+        return _zero_jvp(primitive, primals, tangents, **params)
+    moved = map(instantiate_zeros, tangents)
+    return primitive.bind(*primals, **params), primitive.bind(*moved, **params)
 
 
 def deflinear(primitive: Any, transpose_rule: Rule) -> None:
     """Set the rules of a linear primitive, by ``transpose_rule(cotangent, **params)``,
     which gives a cotangent for each operand.
     """
-
-    def transpose(cotangent: Any, *operands: Any, **params: Any) -> Any:
-        return transpose_rule(cotangent, **params)
-
-    deflinear2(primitive, transpose)
+    deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
 
 
 def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
@@ -171,7 +152,7 @@ def defbilinear(primitive: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
     """Set the rules of a product: ``rule(cotangent, x, y, **params)`` gives the
     cotangent of x, or of y.
     """
-    bind: Callable[..., Any] = primitive.bind
+    bind: Rule = primitive.bind
 
     def transpose(cotangent: Any, x: Any, y: Any, **params: Any) -> Any:
         if is_undefined_primal(x):

@@ -42,59 +42,48 @@ def defvectorized(prim: Any) -> None:
     """Set the rule of vmap of a primitive that acts on operands of one shape element by
     element.
     """
-
-    def batch(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        to, size = _first_batch(args, dims)
-        pairs = zip(args, dims, strict=True)
-        out = prim.bind(*[batched(size, x, d, to) for x, d in pairs], **params)
-        return out, _at(prim, out, to)
-
-    primitive_batchers[prim] = batch
+    _set_rule(prim, lambda size, x, d, ndim: batched(size, x, d))
 
 
 def defbroadcasting(prim: Any) -> None:
     """Set the rule of vmap of a primitive that acts element by element, and itself
     repeats operands along axes of size 1, and scalars.
     """
-
-    def batch(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        # Batch axis in front, then the axes of the operand that has most of them.
-        ndim = max([x.ndim - (d is not None) for x, d in zip(args, dims, strict=True)])
-        values: list[Any] = []
-        for x, d in zip(args, dims, strict=True):
-            if d is not None:
-                front = move_axis(x, d, 0)
-                ones = (1,) * (ndim + 1 - x.ndim)
-                values.append(
-                    cnp.reshape(front, (front.shape[0], *ones, *front.shape[1:]))
-                )
-            else:
-                values.append(x[None] if x.ndim else x)
-        out = prim.bind(*values, **params)
-        return out, _at(prim, out, 0)
-
-    primitive_batchers[prim] = batch
+    _set_rule(prim, _with_axes)
 
 
-def _first_batch(args: Sequence[Any], dims: Sequence[Any]) -> tuple[int, int]:
-    """The batch axis of the first operand that has one, and the size of the batch."""
-    return next(
-        (d, x.shape[d]) for x, d in zip(args, dims, strict=True) if d is not None
-    )
-
-
-def _at(prim: Any, out: Any, axis: int) -> Any:
-    """The batch axis of each result."""
-    return [axis] * len(out) if prim.multiple_results else axis
+def _with_axes(size: int, x: Any, d: int | None, ndim: int) -> Any:
+    """``x`` with its batch axis in front, then ``ndim`` axes."""
+    if d is None:
+        return x[None] if x.ndim else x
+    lane = (*x.shape[:d], *x.shape[d + 1 :])
+    ones = (1,) * (ndim - len(lane))
+    return cnp.reshape(move_axis(x, d, 0), (size, *ones, *lane))
 
 
 def defreducer(prim: Any) -> None:
     """Set the rule of vmap of a primitive that reduces the axes in its ``axes``."""
+    _set_rule(
+        prim,
+        lambda size, x, d, ndim: batched(size, x, d),
+        axes=lambda axes: tuple([a + 1 for a in axes]),
+    )
 
-    def batch(args: Sequence[Any], dims: Sequence[Any], *, axes: Any, **params: Any):
-        (x,), (d,) = args, dims
-        x = move_axis(x, d, 0)
-        out = prim.bind(x, axes=tuple([a + 1 for a in axes]), **params)
-        return out, _at(prim, out, 0)
+
+def _set_rule(prim: Any, in_front: Any, **changes: Any) -> None:
+    """Set the rule of vmap that binds a primitive again, with the batch axis in front.
+
+    Args:
+      in_front: an operand, of ``(size, operand, batch axis, most axes of a lane)``.
+      changes: parameters, as functions of what they are for one lane.
+    """
+
+    def batch(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        pairs = list(zip(args, dims, strict=True))
+        size = next(x.shape[d] for x, d in pairs if d is not None)
+        ndim = max([x.ndim - (d is not None) for x, d in pairs])
+        params |= {name: change(params[name]) for name, change in changes.items()}
+        out = prim.bind(*[in_front(size, x, d, ndim) for x, d in pairs], **params)
+        return out, [0] * len(out) if prim.multiple_results else 0
 
     primitive_batchers[prim] = batch

@@ -7,10 +7,10 @@ from covector.compat.jaxprs import jaxpr_as_fun
 from covector.compat.linear_util import WrappedFun, wrap_init
 from covector.compat.operation_primitives import (
     EXPANSIONS,
+    OF_CLASS,
     OperationPrimitive,
     Params,
     Types,
-    choose,
     primitive,
 )
 from covector.compat.restaging import staged
@@ -178,4 +178,4 @@ class _CustomVjp(_CustomRules):
 
 _custom_jvp = primitive(f"custom_jvp_call({CustomCall.name})", _CustomJvp)
 _custom_vjp = primitive(f"custom_vjp_call({CustomCall.name})", _CustomVjp)
-choose(CustomCall, lambda op, types: _custom_jvp if op.vjp is None else _custom_vjp)
+OF_CLASS[CustomCall] = lambda op, types: _custom_jvp if op.vjp is None else _custom_vjp

@@ -5,12 +5,12 @@ from typing import Any
 
 from covector.compat.operation_primitives import (
     EXPANSIONS,
+    OF_CLASS,
     PRIMITIVES,
     OperationPrimitive,
     Parameter,
     Params,
     Types,
-    choose,
     primitive,
 )
 from covector.core import dtypes
@@ -85,7 +85,7 @@ def _reshape_or_squeeze(op: Any, types: Types) -> OperationPrimitive:
     return _reshape if _removed(types[0].shape, op.shape) is None else _squeeze
 
 
-choose(Reshape, _reshape_or_squeeze)
+OF_CLASS[Reshape] = _reshape_or_squeeze
 
 
 # -- slices ----------------------------------------------------------------------------
