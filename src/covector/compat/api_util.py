@@ -2,7 +2,8 @@
 
 import inspect
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from covector import tree
@@ -25,25 +26,23 @@ def debug_info(
     return DebugInfo(traced_for, function_line(fun))
 
 
-@transformation_with_aux2
-def flatten_fun(fun: Any, store: Store, in_tree: Any, *leaves: Any) -> list[Any]:
-    """``flatten_fun(fun, in_tree)``: a function of trees ``(args, kwargs)`` as one of
-    leaves; and the function that says the tree of its results, once it has run.
+def _flattened(call: Callable[..., Any]) -> Any:
+    """A function of a tree as one of its leaves, ``flattened(fun, in_tree)``, and the
+    function that says the tree of its results, once it has run.
     """
-    args, kwargs = in_tree.unflatten(leaves)
-    outs, out_tree = tree.flatten(fun(*args, **kwargs))
-    store.store(out_tree)
-    return outs
+
+    @transformation_with_aux2
+    def flattened(fun: Any, store: Store, in_tree: Any, *leaves: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(call(fun, in_tree.unflatten(leaves)))
+        store.store(out_tree)
+        return outs
+
+    return flattened
 
 
-@transformation_with_aux2
-def flatten_fun_nokwargs(
-    fun: Any, store: Store, in_tree: Any, *leaves: Any
-) -> list[Any]:
-    """The same for a tree of ``args`` alone."""
-    outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
-    store.store(out_tree)
-    return outs
+#: of trees ``(args, kwargs)``, and of ``args`` alone
+flatten_fun = _flattened(lambda fun, given: fun(*given[0], **given[1]))
+flatten_fun_nokwargs = _flattened(lambda fun, args: fun(*args))
 
 
 def argnums_partial(
@@ -92,20 +91,18 @@ def infer_argnums_and_argnames(
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Numbers and names of the same arguments, where one of the two is None."""
     names = list(sig.parameters)
+    numbers = () if argnums is None else argument_numbers("", "argnums", argnums)
+    given = () if argnames is None else argument_names("", "argnames", argnames)
     if argnums is None:
-        given = () if argnames is None else argument_names("", "argnames", argnames)
-        return tuple([names.index(n) for n in given if n in names]), given
-    numbers = argument_numbers("", "argnums", argnums)
-    if argnames is None:
-        return numbers, tuple(
-            [names[n] for n in numbers if -len(names) <= n < len(names)]
-        )
-    return numbers, argument_names("", "argnames", argnames)
+        numbers = tuple([names.index(n) for n in given if n in names])
+    elif argnames is None:
+        count = len(names)
+        given = tuple([names[n] for n in numbers if -count <= n < count])
+    return numbers, given
 
 
-def check_callable(fun: Any) -> None:
-    """Raise where ``fun`` is not a function that could be transformed."""
-    who_of("a transformation", fun)
+#: raises where what it is given is not a function that could be transformed
+check_callable = partial(who_of, "a transformation")
 
 
 def _ensure_index(x: Any) -> int | tuple[int, ...]:

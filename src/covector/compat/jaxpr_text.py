@@ -9,7 +9,7 @@ Consts stand before the semicolon, inputs behind it. A program that an equation 
 stands among its parameters, with names of its own; where it occurs again, its name.
 """
 
-import itertools
+from textwrap import indent
 from typing import Any
 
 from covector.core.show import letters
@@ -18,8 +18,8 @@ from covector.core.show import letters
 def show(program: Any) -> str:
     """The text of a ``Jaxpr``, a ``ClosedJaxpr`` or an equation."""
     if hasattr(program, "eqns"):
-        return "\n".join(_program(program, set()))
-    return "\n".join(_equation(program, _Names(), set()))
+        return _program(program, set())
+    return _equation(program, _Names(), set())
 
 
 class _Names(dict[int, str]):
@@ -40,39 +40,40 @@ class _Names(dict[int, str]):
         return f"{shown}:{a.aval}"
 
 
-def _program(program: Any, shown: set[int]) -> list[str]:
-    """The lines of a program; of one that is shown already, its name."""
+def _program(program: Any, shown: set[int]) -> str:
+    """The text of a program; of one that is shown already, its name."""
     jaxpr, names = getattr(program, "jaxpr", program), _Names()
     if id(jaxpr) in shown and jaxpr.eqns:
-        return [f"{jaxpr.debug_info.func_name} (as above)"]
+        return f"{jaxpr.debug_info.func_name} (as above)"
     shown.add(id(jaxpr))
     consts, inputs = [
         "".join(f" {names.binder(v)}" for v in variables)
         for variables in (jaxpr.constvars, jaxpr.invars)
     ]
-    head = f"{{ lambda{consts or ' '};{inputs}. let"
-    body = itertools.chain(*[_equation(e, names, shown) for e in jaxpr.eqns])
+    body = "\n".join([_equation(e, names, shown) for e in jaxpr.eqns])
     outs = [names.atom(a) for a in jaxpr.outvars]
     end = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
-    if not jaxpr.eqns:
-        return [f"{head}  {end}"]
-    return [head, *[f"    {line}" for line in body], f"  {end}"]
+    between = f"\n{indent(body, '    ')}\n  " if body else "  "
+    return f"{{ lambda{consts or ' '};{inputs}. let{between}{end}"
 
 
-def _equation(eqn: Any, names: _Names, shown: set[int]) -> list[str]:
+def _equation(eqn: Any, names: _Names, shown: set[int]) -> str:
     outs = " ".join([names.binder(v) for v in eqn.outvars])
     operands = "".join([f" {names.atom(a)}" for a in eqn.invars])
     start = f"{outs} = {eqn.primitive}" if outs else str(eqn.primitive)
     chosen = [k for k in sorted(eqn.params) if not _says_nothing(eqn, k)]
-    parts = [_parameter(key, eqn.params[key], shown) for key in chosen]
-    if not parts:
-        return [start + operands]
-    if all([len(part) == 1 for part in parts]):
-        line = f"{start}[{' '.join([part[0] for part in parts])}]{operands}"
-        if len(line) <= 80:
-            return [line]
-    lines = [f"  {line}" for part in parts for line in part]
-    return [f"{start}[", *lines, f"]{operands}"]
+    if not chosen:
+        return start + operands
+    parts = [f"{key}={_value(eqn.params[key], shown)}" for key in chosen]
+    line = f"{start}[{' '.join(parts)}]{operands}"
+    if len(line) <= 80 and "\n" not in line:
+        return line
+    return f"{start}[{_lines(parts)}]{operands}"
+
+
+def _lines(parts: list[str]) -> str:
+    """Texts on lines of their own, further to the right."""
+    return indent("\n" + "\n".join(parts), "  ") + "\n"
 
 
 def _says_nothing(eqn: Any, key: str) -> bool:
@@ -83,16 +84,9 @@ def _says_nothing(eqn: Any, key: str) -> bool:
     return unread and all([v is None or v is False for v in each])
 
 
-def _parameter(key: str, value: Any, shown: set[int]) -> list[str]:
-    several = type(value) is tuple and any([hasattr(v, "eqns") for v in value])
-    if several:
-        lines = [f"  {line}" for v in value for line in _value(v, shown)]
-        return [f"{key}=(", *lines, ")"]
-    first, *rest = _value(value, shown)
-    return [f"{key}={first}", *rest]
-
-
-def _value(value: Any, shown: set[int]) -> list[str]:
+def _value(value: Any, shown: set[int]) -> str:
+    if type(value) is tuple and any([hasattr(v, "eqns") for v in value]):
+        return f"({_lines([_value(v, shown) for v in value])})"
     if hasattr(value, "eqns"):
         return _program(value, shown)
-    return [getattr(value, "__name__", None) or str(value)]
+    return getattr(value, "__name__", None) or str(value)

@@ -264,12 +264,11 @@ class Bound(core.Primitive):
         found = rule(given, *operands, **self.params)
         if found is Zero or isinstance(found, Zero) or found is None:
             return [None] * len(args)
-        if not isinstance(found, tuple | list) or len(found) != len(args):
-            operands = how_many(len(args), "operand")
-            wanted = f"a list with a cotangent, or None, for each of {operands}"
-            raise self._mismatch("reverse mode", wanted, found)
+        each = how_many(len(args), "operand")
+        wanted = f"a list with a cotangent, or None, for each of {each}"
+        given = self._several(found, "reverse mode", wanted, len(args))
         wanted_types = [a.type for a in args]
-        return self._tangents(found, wanted_types, "reverse mode", "cotangent")
+        return self._tangents(given, wanted_types, "reverse mode", "cotangent")
 
     def linear_in(self, args: Sequence[core.Operand]) -> bool:
         return self.primitive in primitive_transposes
@@ -311,20 +310,23 @@ class Bound(core.Primitive):
             f"{found}."
         )
 
-    def _pair(self, found: Any, rule: str, wanted: str) -> tuple[Any, Any]:
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            raise self._mismatch(rule, f"a pair, {wanted}", found)
-        return found[0], found[1]
+    def _several(
+        self, found: Any, rule: str, wanted: str, count: int | None = None
+    ) -> Sequence[Any]:
+        if not isinstance(found, tuple | list) or count not in (None, len(found)):
+            raise self._mismatch(rule, wanted, found)
+        return found
 
-    def _list(self, found: Any, rule: str, count: int | None = None) -> list[Any]:
+    def _pair(self, found: Any, rule: str, wanted: str) -> Sequence[Any]:
+        return self._several(found, rule, f"a pair, {wanted}", 2)
+
+    def _list(self, found: Any, rule: str, count: int | None = None) -> Sequence[Any]:
         """What a rule returned, one for each result."""
         if not self.multiple_results:
             return [found]
-        if not isinstance(found, tuple | list) or count not in (None, len(found)):
-            wanted = "a list" if count is None else f"a list of {count}"
-            wanted += f" (one for each result, since {self.name} has multiple_results)"
-            raise self._mismatch(rule, wanted, found)
-        return list(found)
+        wanted = "a list" if count is None else f"a list of {count}"
+        wanted += f" (one for each result, since {self.name} has multiple_results)"
+        return self._several(found, rule, wanted, count)
 
     def _arrays(self, found: Any, rule: str) -> list[Array]:
         who = f"the rule of {self.name} for {rule}"

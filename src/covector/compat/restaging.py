@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from covector.compat.jaxprs import ClosedJaxpr, Jaxpr, eval_jaxpr
+from covector.compat.jaxprs import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 from covector.core.jaxpr import Jaxpr as Program
 from covector.core.staging import Staged, stage
 from covector.errors import ArgumentError
@@ -72,12 +72,7 @@ def staged(program: ClosedJaxpr | Jaxpr, name: str = "") -> Staged:
     if closed.origin is not None and closed.origin.is_still(closed):
         return Staged(closed.origin.program, [])
     name = name or closed.debug_info.func_name
-    return stage(jaxpr_function(closed), closed.in_avals, name, math.inf)
-
-
-def jaxpr_function(closed: ClosedJaxpr) -> Any:
-    """A program as a function of its inputs."""
-    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+    return stage(jaxpr_as_fun(closed), closed.in_avals, name, math.inf)
 
 
 def restaged(value: Any, who: str) -> Any:

@@ -6,22 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import lax, random
-from covector.compat.jaxprs import ClosedJaxpr, eval_jaxpr
+from covector.compat.jaxprs import ClosedJaxpr, jaxpr_as_fun
 from covector.compat.operation_primitives import EXPANSIONS, Composition
 from covector.compat.restaging import as_closed
 from covector.operations.arithmetic import SumOfProducts, add, mul
 from covector.operations.multiply_add import MultiplyAdd
 
-EXPANSIONS[SumOfProducts] = lambda op, types: _sum_of_products
-EXPANSIONS[MultiplyAdd] = lambda op, types: _product_then_sum
-
-
-def _sum_of_products(a: Any, b: Any, c: Any, d: Any) -> list[Any]:
-    return [add(mul(a, b), mul(c, d))]
-
-
-def _product_then_sum(x: Any, y: Any, z: Any) -> list[Any]:
-    return [add(mul(x, y), z)]
+EXPANSIONS[SumOfProducts] = lambda op, types: (
+    lambda a, b, c, d: [add(mul(a, b), mul(c, d))]
+)
+EXPANSIONS[MultiplyAdd] = lambda op, types: lambda x, y, z: [add(mul(x, y), z)]
 
 
 def _halves(values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -31,8 +25,8 @@ def _halves(values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 def _combine(program: Any, consts: Sequence[Any] = ()) -> Callable[..., Any]:
     """The function that a program of two groups of scalars is."""
-    closed = ClosedJaxpr(program, consts) if consts else as_closed(program)
-    return lambda a, b: tuple(eval_jaxpr(closed.jaxpr, closed.consts, *a, *b))
+    fun = jaxpr_as_fun(ClosedJaxpr(program, consts) if consts else as_closed(program))
+    return lambda a, b: tuple(fun(*a, *b))
 
 
 def _reduce(*args: Any, jaxpr: Any, dimensions: Any, computation: Any = None) -> Any:
@@ -65,8 +59,7 @@ def _call(fun: Any, *args: Any, **_: Any) -> Any:
 
 
 def _closed_call(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
-    closed = as_closed(call_jaxpr)
-    return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+    return jaxpr_as_fun(as_closed(call_jaxpr))(*args)
 
 
 Composition("add_any", add)
