@@ -9,8 +9,7 @@ import pytest
 import covector as cv
 from covector import options
 from covector.compat import config as blocks
-from covector.compat.config import config, from_environment
-from covector.compat.names.options import FIXED, IGNORED
+from covector.compat.config import FIXED, IGNORED, config, from_environment
 from covector.errors import SettingError, UnknownOption
 
 

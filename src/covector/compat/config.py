@@ -1,24 +1,47 @@
 """``jax.config``: covector's options under the names of the field, and the others.
 
 An option is one of covector's (``covector.config``), one that is ignored, or one with a
-single value; ``names/options.py`` has the last two kinds.
+single value; ``names/options.txt`` has the last two kinds.
 """
 
 import contextlib
 import os
+import re
 import sys
+from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from covector import options, variables
-from covector.compat.names.options import FIXED, IGNORED
+from covector.compat.names import rows
 from covector.configuration import Config
 from covector.errors import SettingError, UnknownOption, did_you_mean
 from covector.runtime import client, compilation_cache
 
 _PREFIX = "jax_"
+_SET = re.compile(r"(?<!\S)(\w+)=(\S+)")
+
+
+class Fixed(NamedTuple):
+    """An option with one value that covector knows."""
+
+    value: Any
+    instead: str
+
+
+#: any value is taken, and read again; with their defaults
+IGNORED: dict[str, Any] = {}
+FIXED: dict[str, Fixed] = {}
+
+for _row in rows("options.txt"):
+    _values = {name: literal_eval(text) for name, text in _SET.findall(_row)}
+    _instead = " ".join(_SET.sub("", _row).split())
+    if _instead:
+        FIXED |= {name: Fixed(value, _instead) for name, value in _values.items()}
+    else:
+        IGNORED |= _values
 
 
 def _platforms() -> str:

@@ -29,14 +29,12 @@ class DropVar(Var):
         return "_"
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Literal:
     """An operand that is known: the value ``val``."""
 
-    __slots__ = ("aval", "val")
-
-    def __init__(self, val: Any, aval: Any) -> None:
-        self.val = val
-        self.aval = aval
+    val: Any
+    aval: Any
 
     def __repr__(self) -> str:
         return f"Literal({self.val})"
@@ -69,8 +67,22 @@ class DebugInfo(NamedTuple):
 _UNKNOWN = DebugInfo("program", "<unknown>")
 
 
+class _Part:
+    """A program, or an equation of one."""
+
+    def replace(self: Any, **changes: Any) -> Any:
+        """This with other parts."""
+        return replace(self, **changes)
+
+    def pretty_print(self, **_: Any) -> str:
+        """The text; options of its layout are accepted."""
+        return show(self)
+
+    __repr__ = pretty_print
+
+
 @dataclass(eq=False, repr=False)
-class JaxprEqn:
+class JaxprEqn(_Part):
     """``outvars = primitive[params] invars``."""
 
     invars: Sequence[Any]
@@ -90,19 +102,9 @@ class JaxprEqn:
         """The line of the user's program, which equations staged from it get."""
         return self.source_info.traceback if self.source_info else None
 
-    def replace(self, **changes: Any) -> "JaxprEqn":
-        """This equation with other parts."""
-        return replace(self, **changes)
-
-    def __repr__(self) -> str:
-        return show(self)
-
-
-new_jaxpr_eqn = JaxprEqn
-
 
 @dataclass(eq=False, repr=False)
-class Jaxpr:
+class Jaxpr(_Part):
     """A program whose ``constvars`` have no values yet."""
 
     constvars: Sequence[Var]
@@ -129,19 +131,8 @@ class Jaxpr:
     def out_avals(self) -> list[ArrayType]:
         return [a.aval for a in self.outvars]
 
-    def replace(self, **changes: Any) -> "Jaxpr":
-        """This program with other parts."""
-        return replace(self, **changes)
 
-    def pretty_print(self, **_: Any) -> str:
-        """The text of the program; options of its layout are accepted."""
-        return show(self)
-
-    def __repr__(self) -> str:
-        return show(self)
-
-
-class ClosedJaxpr:
+class ClosedJaxpr(_Part):
     """A program, and the values for its ``constvars``."""
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
@@ -176,13 +167,6 @@ class ClosedJaxpr:
         """This with another program, or other consts."""
         given = self.consts if consts is None else consts
         return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, given)
-
-    def pretty_print(self, **_: Any) -> str:
-        """The text of the program; options of its layout are accepted."""
-        return show(self)
-
-    def __repr__(self) -> str:
-        return show(self)
 
 
 # -- running ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ program still wants.
 
 import logging
 
-from covector.compat.names.table import rows
+from covector.compat.names import rows
 
 _logger = logging.getLogger("covector.compat")
 _PLANNED = "planned: "

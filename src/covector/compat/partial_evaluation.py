@@ -84,12 +84,9 @@ def trace_to_jaxpr_nounits(
     try:
         given = [inputs.get(i, p.value) for i, p in enumerate(pvals)]
         outs = arrays(fun.call_wrapped(*given), unknown.name)
-        wanted = (
-            [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
-        )
         later = [
             w or (type(x) is StagedTracer and x.owner is unknown)
-            for x, w in zip(outs, wanted, strict=True)
+            for x, w in zip(outs, _each(instantiate, len(outs)), strict=True)
         ]
         computed = [x for x, m in zip(outs, later, strict=True) if m]
         staged = unknown.finish(list(inputs.values()), computed)
@@ -117,6 +114,10 @@ def trace_to_jaxpr_dynamic(
     return closed.jaxpr, closed.out_avals, closed.consts
 
 
+def _each(mask: bool | Sequence[bool], count: int) -> Sequence[bool]:
+    return [mask] * count if isinstance(mask, bool) else mask
+
+
 # -- from program to program -----------------------------------------------------------
 
 
@@ -136,11 +137,8 @@ def dce_jaxpr(
     Equations with effects stay. Inputs under ``instantiate`` stay. An equation stays as
     it is, or goes: programs that it carries are not looked into.
     """
-    outs = jaxpr.outvars
-    used = (
-        [used_outputs] * len(outs) if isinstance(used_outputs, bool) else used_outputs
-    )
-    kept = [a for a, m in zip(outs, used, strict=True) if m]
+    used = _each(used_outputs, len(jaxpr.outvars))
+    kept = [a for a, m in zip(jaxpr.outvars, used, strict=True) if m]
     read = {a for a in kept if not isinstance(a, Literal)}
     eqns = []
     for e in reversed(jaxpr.eqns):
@@ -148,8 +146,7 @@ def dce_jaxpr(
             found = [v if v in read else DropVar(v.aval) for v in e.outvars]
             eqns.append(e.replace(outvars=found))
             read.update([a for a in e.invars if not isinstance(a, Literal)])
-    count = len(jaxpr.invars)
-    stay = [instantiate] * count if isinstance(instantiate, bool) else instantiate
+    stay = _each(instantiate, len(jaxpr.invars))
     mask = [m or v in read for v, m in zip(jaxpr.invars, stay, strict=True)]
     invars = [v for v, m in zip(jaxpr.invars, mask, strict=True) if m]
     return jaxpr.replace(invars=invars, outvars=kept, eqns=eqns[::-1]), mask

@@ -188,7 +188,9 @@ class _View:
         outvars = equation.outputs
         if isinstance(primitive, OperationPrimitive):
             results = primitive.results_of(op, types)
-            outvars = [outvars[i] if type(i) is int else jaxpr.Var(i) for i in results]
+            outvars = [
+                outvars[i] if isinstance(i, int) else jaxpr.Var(i) for i in results
+            ]
         params = params_of(primitive, op, types)
         line = equation.line
         source = SourceInfo(line, line.scope if line is not None else "")

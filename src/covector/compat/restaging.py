@@ -6,6 +6,7 @@ that was compiled for it. Any other is run on tracers, equation by equation.
 
 import math
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 from covector.compat.jaxprs import ClosedJaxpr, Jaxpr, jaxpr_as_fun
@@ -24,9 +25,7 @@ class Origin:
     def is_still(self, shown: ClosedJaxpr) -> bool:
         """Whether nothing of it has been replaced since."""
         now = _parts(shown)
-        return len(now) == len(self.parts) and all(
-            [a is b for a, b in zip(now, self.parts, strict=True)]
-        )
+        return len(now) == len(self.parts) and all(map(is_, now, self.parts))
 
 
 def _parts(program: ClosedJaxpr | Jaxpr) -> list[Any]:

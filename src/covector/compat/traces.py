@@ -62,24 +62,9 @@ class TraceTag:
     """An identity, for traces to tell their own tracers by."""
 
 
-class OpaqueTraceState:
-    """Which trace was current; equal to another one of the same trace."""
-
-    def __init__(self, trace: core.Trace) -> None:
-        self._trace = weakref.ref(trace)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, OpaqueTraceState):
-            return NotImplemented
-        return self._trace() is other._trace() is not None
-
-    def __hash__(self) -> int:
-        return hash(self._trace)
-
-
-def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
+def get_opaque_trace_state(convention: Any = None) -> "weakref.ref[core.Trace]":
     """What is equal as long as the same trace is current."""
-    return OpaqueTraceState(current.trace)
+    return weakref.ref(current.trace)
 
 
 def trace_state_clean() -> bool:

@@ -6,7 +6,7 @@ called otherwise there than in covector.
 
 from typing import Any
 
-from covector.compat.names.table import rows
+from covector.compat.names import rows
 from covector.compat.operation_primitives import PRIMITIVES, enter_others, primitive
 
 for _row in rows("operations.txt"):
