@@ -84,18 +84,22 @@ class EvalTrace(Trace):
             raise memory.out_of_memory(error) from None
 
     def _process_several(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-        types, hosts = [], []
+        types, hosts, unread = [], [], False
         for a in args:
             if type(a) is not ConcreteArray or a.placement is not None:
                 return self._process_anywhere(op, args)
             host = a._host
             if host is None:
-                return self._process_anywhere(op, args)
+                unread = True
             types.append(a.type)
             hosts.append(host)
         plan = op.plans.get(tuple(types))
         if plan is None or plan.on_host is None:
             return self._process_anywhere(op, args)
+        if unread:  # as what a program gave
+            if not all([a.on_host() for a in args]):
+                return self._process_anywhere(op, args)
+            hosts = [a.host() for a in args]
         outs = quiet.run(plan.on_host, *hosts)
         if plan.multiple_results:
             return list(map(ConcreteArray, plan.outs, outs))
