@@ -13,13 +13,13 @@ from covector.compat.jaxprs import (
     ClosedJaxpr,
     DropVar,
     Jaxpr,
+    JaxprEqn,
     Literal,
     SourceInfo,
     Var,
     eval_jaxpr,
     jaxpr_as_fun,
     jaxprs_in_params,
-    new_jaxpr_eqn,
     subjaxprs,
 )
 from covector.compat.linear_util import wrap_init
@@ -284,10 +284,8 @@ def test_programs_that_are_shared_at_each_of_many_levels_are_looked_at_once():
 def test_a_program_is_made_of_new_equations():
     x, y, z = Var(X.type), Var(X.type), Var(X.type)
     eqns = [
-        new_jaxpr_eqn(
-            [x, Literal(cnp.float32(2), cnp.float32(2).type)], [y], p.mul_p, {}
-        ),
-        new_jaxpr_eqn([y], [z], p.sin_p, {"accuracy": None}),
+        JaxprEqn([x, Literal(cnp.float32(2), cnp.float32(2).type)], [y], p.mul_p, {}),
+        JaxprEqn([y], [z], p.sin_p, {"accuracy": None}),
     ]
     jaxpr = Jaxpr([], [x], [z, y], eqns)
     sine, twice = eval_jaxpr(jaxpr, [], X)

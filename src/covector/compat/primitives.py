@@ -16,6 +16,7 @@ looked up in the tables when a trace asks for them, and not before.
     mlir.register_lowering(double_p, mlir.lower_fun(lambda x: 2 * x, False))
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from covector.compat.interpreters.ad import UndefinedPrimal, Zero
 from covector.compat.interpreters.batching import AxisData
 from covector.compat.interpreters.tables import (
     fancy_primitive_batchers,
+    lowerings,
     missing,
     primitive_batchers,
     primitive_jvps,
@@ -39,17 +41,11 @@ from covector.core.convert import as_array, type_of
 from covector.core.effects import LASTS
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
-from covector.errors import (
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import TypeMismatch, how_many
 from covector.lowering.evaluate import base, evaluate_compiled
 from covector.programs.custom_rules.derivative_checks import checked
 from covector.transforms.batch import ShardedAxis, name_of
 from covector.transforms.linearize import SplitTrace
-
-#: operations that one primitive keeps for ``apply_primitive``
-MOST_APPLIED = 256
 
 
 class Primitive:
@@ -63,7 +59,6 @@ class Primitive:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._applied: dict[Bound, Bound] = {}
 
     def __repr__(self) -> str:
         return self.name
@@ -96,7 +91,7 @@ class Primitive:
 
     def impl(self, *args: Any, **params: Any) -> Any:
         """What it is on arrays: where nobody says it, it is compiled by itself."""
-        if not mlir.has_rule(self):
+        if self not in lowerings:
             wanted = "{p}.def_impl(rule), with rule(*arrays, **params)."
             raise missing(self.name, "evaluation", wanted)
         return self.apply(*args, **params)
@@ -144,23 +139,20 @@ class Primitive:
         return dict(params)
 
     def apply(self, *args: Any, **params: Any) -> Any:
-        """It on arrays, compiled by itself; what is compiled is kept."""
-        op: Any = self.operation(params)
-        known = self._applied.get(op)
-        if known is None:
-            core.drop_older_half(self._applied, MOST_APPLIED)
-            known = self._applied[op] = op
+        """It on arrays, compiled by itself: an ``impl`` for primitives that have rules
+        for types and for compilation. What is compiled is kept.
+        """
+        op: Any = _kept(self.operation(params))
         operands = [as_array(a, self.name) for a in args]
-        plan = known.plan(tuple([x.type for x in operands]))
-        outs = evaluate_compiled(known, plan, operands)
+        plan = op.plan(tuple([x.type for x in operands]))
+        outs = evaluate_compiled(op, plan, operands)
         return list(outs) if self.multiple_results else outs[0]
 
 
-def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
-    """A primitive on arrays, compiled by itself: an ``impl`` for those that have rules
-    for types and for compilation.
-    """
-    return prim.apply(*args, **params)
+@functools.lru_cache(1024)
+def _kept(op: core.Primitive) -> core.Primitive:
+    """The first one of equal operations."""
+    return op
 
 
 class Bound(core.Primitive):
@@ -234,19 +226,15 @@ class Bound(core.Primitive):
         found = rule(tuple(primals), tuple(filled), **self.params)
         primal, tangent = self._pair(found, "derivatives", "the value and its tangent")
         outs = self._arrays(primal, "derivatives")
-        out_tangents = self._tangents(
-            self._list(tangent, "derivatives", len(outs)),
-            [o.type for o in outs],
-            "derivatives",
-            "tangent",
-        )
+        moved = self._list(tangent, "derivatives", len(outs))
+        types = [o.type for o in outs]
+        out_tangents = self._tangents(moved, types, "derivatives", "tangent")
         if not forward and any(
             [getattr(o, "owner", None) is tangent_trace for o in outs]
         ):
             # It computed values and tangents together, which are staged as a whole.
             current.trace = parent
-            types = [p.type for p in primals]
-            op = self.primitive.operation(self.params, types)
+            op = self.primitive.operation(self.params, [p.type for p in primals])
             outs = list(parent.process(op, primals))
         return outs, out_tangents
 
@@ -285,11 +273,11 @@ class Bound(core.Primitive):
 
     def batch_named(self, axis: Any, size: int, args: Values, dims: BatchDims) -> Any:
         values, axes = tuple(args), tuple(dims)
-        if self.primitive in fancy_primitive_batchers:
+        fancy = fancy_primitive_batchers.get(self.primitive)
+        if fancy is not None:
             over = axis.over if isinstance(axis, ShardedAxis) else None
             data = AxisData(name_of(axis), size, over)
-            rule = fancy_primitive_batchers[self.primitive]
-            found = rule(data, values, axes, **self.params)
+            found = fancy(data, values, axes, **self.params)
         else:
             rule = primitive_batchers.rule(self.primitive)
             found = rule(values, axes, **self.params)

@@ -48,7 +48,7 @@ def register_lowering(
 ) -> None:
     """Set how a primitive is compiled, everywhere or for one platform."""
     where = _PLATFORMS.get(platform, platform) if platform else None
-    lowerings[prim if where is None else (prim, where)] = rule
+    lowerings.setdefault(prim, {})[where] = rule
     prim.rule_entered("lower")
 
 
@@ -101,11 +101,6 @@ class LoweringRuleContext:
             lowering.equation = before
 
 
-def has_rule(primitive: Any) -> bool:
-    """Whether there is a rule for some platform."""
-    return any([(k[0] if type(k) is tuple else k) is primitive for k in lowerings])
-
-
 def lower(primitive: Any, lowering: Any, operands: Sequence[Any], params: Any) -> Any:
     """The values that the rule of a primitive gives.
 
@@ -113,7 +108,8 @@ def lower(primitive: Any, lowering: Any, operands: Sequence[Any], params: Any) -
       MissingRule: it has none, for this platform.
     """
     platform = lowering.platform
-    rule = lowerings.get((primitive, platform)) or lowerings.get(primitive)
+    rules = lowerings.get(primitive, {})
+    rule = rules.get(platform) or rules.get(None)
     if rule is None:
         raise missing(
             primitive.name,

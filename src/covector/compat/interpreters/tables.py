@@ -70,8 +70,8 @@ primitive_batchers = RuleTable(
     "batching.defvectorized.",
 )
 fancy_primitive_batchers = RuleTable("batch_named", "vmap", primitive_batchers.entry)
-#: by primitive; a rule for one platform is under (primitive, platform)
-lowerings: dict[Any, Rule] = {}
+#: by primitive and platform; None is for all others
+lowerings: dict[Any, dict[str | None, Rule]] = {}
 
 
 class AxisPrimitiveBatchers(RuleTable):
