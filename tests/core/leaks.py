@@ -176,6 +176,6 @@ def main() -> str:
         cv.config.update(name, True)
         found[f"{name} on"] = words(lambda: cv.grad(into_dict)(1.0))
         cv.config.update(name, False)
-        assert not Trace.watched
+        assert Trace.watch is None
         found[f"{name} off"] = words(lambda: cv.grad(into_dict)(1.0))
     return json.dumps(found)

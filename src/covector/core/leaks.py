@@ -22,7 +22,7 @@ _MOST = 5000
 
 
 def _install(on: bool) -> None:
-    Trace.watched = on
+    Trace.watch = check_leaks if on else None
 
 
 options.Switch(("check_tracer_leaks",), _install)

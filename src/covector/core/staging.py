@@ -16,7 +16,6 @@ from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Jaxpr, Var
-from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.references import Held, Ref, check_reachable
 from covector.core.source import user_line
@@ -291,8 +290,8 @@ def stage(
     finally:
         current.trace = parent
         trace.alive = False
-    if trace.watched:
-        check_leaks(trace)
+    if trace.watch is not None:
+        trace.watch()
     if changed:
         return staged._replace(changed=[held.ref for held in changed])
     return staged

@@ -9,8 +9,8 @@ everything else to the trace below, its ``parent``.
 """
 
 import threading
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from covector import options
 from covector.core.array_like import Array
@@ -24,6 +24,8 @@ from covector.errors import (
     UnexpectedTracerError,
 )
 
+R = TypeVar("R")
+
 
 class Trace:
     """A meaning for operations."""
@@ -34,8 +36,9 @@ class Trace:
     stages: bool = False
     #: another trace whose tracers have a meaning here
     beside: "Trace | None" = None
-    #: whether tracers are looked for that outlive their trace (``core/leaks.py``)
-    watched: bool = False
+    #: ``watch()`` raises where something still holds a tracer of the trace, which has
+    #: ended; None while nobody wants to know (``core/leaks.py``)
+    watch: Any = None
     #: the named axes that collectives may name here, with their sizes
     axes: dict[Any, int] = {}  # noqa: RUF012  never changed, only replaced
     #: those of them whose variation is tracked in types (``core/varying.py``)
@@ -59,6 +62,18 @@ class Trace:
     def value(self, x: Any) -> Any:
         """The value of ``x``, a result of this trace, after the trace has ended."""
         return x
+
+    def run(self, fun: Callable[..., R], inputs: Sequence[Any] = ()) -> R:
+        """The results of ``fun`` in the meaning of this trace, which then has ended."""
+        current.trace = self
+        try:
+            outs = fun(*inputs)
+        finally:
+            current.trace = self.parent
+            self.alive = False
+        if self.watch is not None:
+            self.watch()
+        return outs
 
     @property
     def main(self) -> "Trace":

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.staging import restage
 from covector.core.trace import Trace, Tracer, current
@@ -104,12 +103,6 @@ class BatchTrace(Trace):
             "reference as an argument with an axis for the batch, or return the value."
         )
 
-    def split(self, x: Any) -> tuple[Any, int | None]:
-        """The value, and the batch axis, of what a function returned."""
-        if type(x) is BatchTracer and x.owner is self:
-            return x.value, x.dim
-        return x, None
-
 
 def front_dims(mask: Sequence[bool]) -> tuple[int | None, ...]:
     """Batch axes of masked values, 0 where True and None elsewhere."""
@@ -125,21 +118,18 @@ def batch_flat(
     name: str = "",
 ) -> tuple[list[Any], list[int | None]]:
     """The results of a flat function over a batch, and their batch axes."""
-    parent = current.trace
-    trace = BatchTrace(parent, size, axis, name)
+    trace = BatchTrace(current.trace, size, axis, name)
     inputs = [
         x if d is None else BatchTracer(trace, x, d)
         for x, d in zip(args, dims, strict=True)
     ]
-    current.trace = trace
-    try:
-        pairs = [trace.split(out) for out in fun(*inputs)]
-    finally:
-        current.trace = parent
-        trace.alive = False
-    if trace.watched:
-        check_leaks(trace)
-    return [x for x, _ in pairs], [d for _, d in pairs]
+    values: list[Any] = []
+    out_dims: list[int | None] = []
+    for out in trace.run(fun, inputs):
+        mine = type(out) is BatchTracer and out.owner is trace
+        values.append(out.value if mine else out)
+        out_dims.append(out.dim if mine else None)
+    return values, out_dims
 
 
 def batch_jaxpr(

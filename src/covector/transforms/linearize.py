@@ -181,15 +181,13 @@ def jvp_flat(
         p if t is None else LinearTracer(trace, p, t)
         for p, t in zip(primals, tangents, strict=True)
     ]
-    current.trace = trace
-    try:
-        pairs = [trace.pair(out) for out in fun(*inputs)]
-    finally:
-        current.trace = parent
-        trace.alive = False
-    if trace.watched:
-        check_leaks(trace)
-    return [p for p, _ in pairs], [t for _, t in pairs]
+    outs: list[Any] = []
+    out_tangents: list[Any] = []
+    for out in trace.run(fun, inputs):
+        primal, tangent = trace.pair(out)
+        outs.append(primal)
+        out_tangents.append(tangent)
+    return outs, out_tangents
 
 
 class Linearization(NamedTuple):
@@ -240,7 +238,7 @@ def linearize_flat(
     finally:
         current.trace = parent
         trace.alive = tangent_trace.alive = False
-    if trace.watched:
+    if trace.watch is not None:
         check_leaks(trace, tangent_trace)
     return outs, Linearization(staged.jaxpr, staged.captured, nonzero)
 

@@ -59,15 +59,6 @@ class CheckTrace(Trace):
         #: what its message shows, by type
         self.slots: dict[ArrayType, list[Any]] = {}
 
-    def run(self, fun: Callable[[], Any]) -> Any:
-        """The result of ``fun``, run in this trace."""
-        current.trace = self
-        try:
-            return fun()
-        finally:
-            current.trace = self.parent
-            self.alive = False
-
     def failure(self) -> tuple[Any, list[Any]]:
         """The number of the failure, and the slots in order."""
         return self.number, [x for group in self.slots.values() for x in group]

@@ -27,7 +27,6 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.leaks import check_leaks
 from covector.core.primitive import Linear, Primitive
 from covector.core.staging import restage
 from covector.core.trace import Trace, Tracer, current
@@ -222,14 +221,16 @@ class JetTrace(Trace):
     def _stacked(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
         """The results of a loop or a branch, on operands with an axis for the terms."""
         types, count = [a.type for a in args], self.order + 1
+        taken = [(r.operands, r.jaxpr.in_types) for r in op.regions]
         operands = [
             self.value(a) if axis is None else Stack(axis)(*self.all_terms(a))
-            for a, axis in zip(args, _term_axes(op, types), strict=True)
+            for a, axis in zip(args, _term_axes(types, taken), strict=True)
         ]
         made = op.with_programs(lambda program: program.memo(on_series, self.order))
         outs = self.parent.process(made, operands)
         out_types = op.type_rule(*types)
-        columns = zip(outs, out_types, _result_axes(op, out_types), strict=True)
+        given = [(r.results, r.jaxpr.out_types) for r in op.regions]
+        columns = zip(outs, out_types, _term_axes(out_types, given), strict=True)
         return [
             out if axis is None else self.series(t, _unstacked(out, count, axis))
             for out, t, axis in columns
@@ -283,23 +284,15 @@ def _repeats(op: Any) -> bool:
     return bool(kinds) and kinds <= {Kind.BRANCH, Kind.LOOP} and not op.bound_axes
 
 
-def _term_axes(op: Any, types: Sequence[ArrayType]) -> list[int | None]:
-    """Where operands get an axis for their terms: in front, as programs take them; so
-    behind the steps of a loop, where a step takes one element.
+def _term_axes(types: Sequence[ArrayType], inner: Sequence[Any]) -> list[int | None]:
+    """Where operands, or results, get an axis for their terms: in front, as programs
+    take them; so behind the steps of a loop, where a step takes one element.
+
+    ``inner`` has, for each program, their numbers and their types in it.
     """
     axes: list[int | None] = [None] * len(types)
-    for region in op.regions:
-        for i, type_ in zip(region.operands, region.jaxpr.in_types, strict=True):
-            if i is not None and type_.inexact:
-                axes[i] = types[i].ndim - type_.ndim
-    return axes
-
-
-def _result_axes(op: Any, types: Sequence[ArrayType]) -> list[int | None]:
-    """The same of results."""
-    axes: list[int | None] = [None] * len(types)
-    for region in op.regions:
-        for i, type_ in zip(region.results, region.jaxpr.out_types, strict=True):
+    for numbers, inner_types in inner:
+        for i, type_ in zip(numbers, inner_types, strict=True):
             if i is not None and type_.inexact:
                 axes[i] = types[i].ndim - type_.ndim
     return axes
@@ -337,19 +330,9 @@ def jet_flat(
     """The terms of the results of a flat function, up to an order, for those of its
     inputs. Of what is not a series there is one term.
     """
-    parent = current.trace
-    trace = JetTrace(parent, order, name)
+    trace = JetTrace(current.trace, order, name)
     series = [
         trace.series(xs[0].type, xs) if xs[0].type.inexact else xs[0] for xs in inputs
     ]
-    current.trace = trace
-    try:
-        outs = fun(*series)
-        current.trace = parent
-        found = [trace.all_terms(o) if o.type.inexact else [o] for o in outs]
-    finally:
-        current.trace = parent
-        trace.alive = False
-    if trace.watched:
-        check_leaks(trace)
-    return found
+    outs = trace.run(fun, series)
+    return [trace.all_terms(o) if o.type.inexact else [o] for o in outs]

@@ -14,7 +14,6 @@ from covector.core.annotations import LinearMaps, Value, Values
 from covector.core.convert import as_array
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.leaks import check_leaks
 from covector.core.primitive import Operand, Primitive, moves
 from covector.core.source import wraps
 from covector.core.trace import Trace, Tracer, current
@@ -100,18 +99,9 @@ def sparsify_flat(
     fun: Callable[..., Sequence[Any]], args: Sequence[Any], name: str = ""
 ) -> list[Any]:
     """The results of a flat function of sparse and dense arrays."""
-    parent = current.trace
-    trace = SparseTrace(parent, name)
+    trace = SparseTrace(current.trace, name)
     inputs = [SparseTracer(trace, x) if is_sparse(x) else x for x in args]
-    current.trace = trace
-    try:
-        outs = [trace.value(out) for out in fun(*inputs)]
-    finally:
-        current.trace = parent
-        trace.alive = False
-    if trace.watched:
-        check_leaks(trace)
-    return outs
+    return [trace.value(out) for out in trace.run(fun, inputs)]
 
 
 def sparsify_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
