@@ -165,7 +165,7 @@ class Case:
 
     def on_host(self, dtype: Any) -> bool:
         """Whether a variant runs on the host, outside of compiled programs."""
-        return self.op.on_host is not None and self.op.prefers_host(*self.types(dtype))
+        return self.op.plan(self.types(dtype)[0]).prefers_host
 
     def moves_only(self) -> bool:
         """Whether the operation takes even random keys, so that it computes nothing."""

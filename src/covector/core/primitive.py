@@ -101,7 +101,7 @@ class Primitive(metaclass=Interned):
     #: the mesh whose devices it has to run on
     mesh: Any = None
     #: elements (operands and results together) up to which NumPy beats a compiled call
-    host_limit = 32768
+    host_limit: float = 32768
     #: the element types that NumPy does not compute with as XLA does, or not at all
     not_on_host: frozenset[DType] = frozenset()
     #: whether it moves elements in a way in which XLA may add zeros to them (between
@@ -235,35 +235,37 @@ class Primitive(metaclass=Interned):
             outs = tuple(self.type_rule(*types))
             # Symbolic sizes, of a class of their own, have no host to run on.
             known = all([type(t.size) is int for t in (*types, *outs)])
-            by_numpy = (
-                self.on_host is not None and known and self.prefers_host(types, outs)
-            )
-            on_host = self.host_function(*types) if by_numpy else None
+            same = known and self.is_same_on_host(types, outs)
+            quick = same and self.prefers_host(types, outs)
+            on_host = self.host_function(*types) if quick else None
             plan = self.plans[types] = OpPlan(outs, self.multiple_results, on_host)
-            if self.on_host is not None and known and not by_numpy:
+            if same and not quick:
                 plan.budget = HostBudget.of(self.host_time(types, outs))
         return plan
+
+    def is_same_on_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        """Whether NumPy computes it, and the same as XLA, for these element types."""
+        if self.on_host is None:
+            return False
+        return not any([t.dtype in self.not_on_host for t in [*types, *outs]])
 
     def prefers_host(
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> bool:
         """Whether running on the host is cheaper than a compiled call."""
-        both = [*types, *outs]
-        if self.not_on_host and any([t.dtype in self.not_on_host for t in both]):
-            return False
-        return sum([t.size for t in both]) <= self.host_limit
+        return sum([t.size for t in [*types, *outs]]) <= self.host_limit
 
     def host_time(
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> float | None:
         """About how many µs NumPy takes for any number of elements; None where it is
-        not to run them, since it does not compute the same, or element by element.
+        not to run them, since it would take them one by one.
         """
         both = [*types, *outs]
         wide = any([dtypes.is_wide_key(t.dtype) for t in both])
-        if wide or any([t.dtype in self.not_on_host for t in both]):
-            return None
-        if self.host_limit < Primitive.host_limit:
+        if wide or self.host_limit < Primitive.host_limit:
             return None
         return CALL + sum([t.size for t in both]) / LARGE_PACE
 

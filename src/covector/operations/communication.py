@@ -85,16 +85,9 @@ def all_gather(ctx: "Lowering", x: HloValue, op: Any) -> Any:
     (x_type,), (out,) = ctx.in_types, ctx.out_types
     if not op.tiled:
         x = _reshaped(ctx, x, x_type, _inserted(x_type.shape, op.at, 1))
-    at = f"{op.at} : i64"
-    return _talk(
-        ctx,
-        "all_gather",
-        x,
-        out,
-        _rows(ctx, (op.axis,), op.groups),
-        all_gather_dim=at,
-        use_global_device_ids="unit",
-    )
+    rows = _rows(ctx, (op.axis,), op.groups)
+    how = {"all_gather_dim": f"{op.at} : i64", "use_global_device_ids": "unit"}
+    return _talk(ctx, "all_gather", x, out, rows, 0, **how)
 
 
 def reduce_scatter(ctx: "Lowering", x: HloValue, op: Any) -> Any:
@@ -103,17 +96,9 @@ def reduce_scatter(ctx: "Lowering", x: HloValue, op: Any) -> Any:
     shape = list(x_type.shape)
     shape[op.at] //= op.size
     local_type = x_type.with_shape(tuple(shape))
-    at = f"{op.at} : i64"
-    made = _talk(
-        ctx,
-        "reduce_scatter",
-        x,
-        local_type,
-        _rows(ctx, (op.axis,), op.groups),
-        1,
-        scatter_dimension=at,
-        use_global_device_ids="unit",
-    )
+    rows = _rows(ctx, (op.axis,), op.groups)
+    how = {"scatter_dimension": f"{op.at} : i64", "use_global_device_ids": "unit"}
+    made = _talk(ctx, "reduce_scatter", x, local_type, rows, 1, **how)
     _combine(ctx, made, local_type, "stablehlo.add")
     return made.result if op.tiled else _reshaped(ctx, made.result, out, out.shape)
 

@@ -102,13 +102,12 @@ class Equality(Comparison):
     accepts = staticmethod(_has_equality)
     accepted = "numbers, bools or keys"
 
-    def prefers_host(
+    def is_same_on_host(
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> bool:
         # In NumPy a key of 128 bits is a complex number, which may be a NaN.
-        return not dtypes.is_wide_key(types[0].dtype) and super().prefers_host(
-            types, outs
-        )
+        wide = dtypes.is_wide_key(types[0].dtype)
+        return not wide and super().is_same_on_host(types, outs)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         kind = ctx.in_types[0]

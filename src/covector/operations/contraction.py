@@ -152,23 +152,23 @@ class DotGeneral(Bilinear):
 
     # -- values ------------------------------------------------------------------------
 
+    def is_same_on_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        return algorithm_of(self.precision, *[x.dtype for x in types]) is None
+
     def prefers_host(
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> bool:
-        lhs, rhs = types
-        if algorithm_of(self.precision, lhs.dtype, rhs.dtype) is not None:
-            return False
-        fast = working_dtype(lhs.dtype, outs[0].dtype) in BLAS
-        return self._products(lhs, outs[0]) <= (BLAS_LIMIT if fast else LOOP_LIMIT)
+        fast = working_dtype(types[0].dtype, outs[0].dtype) in BLAS
+        return self._products(types[0], outs[0]) <= (BLAS_LIMIT if fast else LOOP_LIMIT)
 
     def host_time(
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> float | None:
-        lhs, rhs = types
-        fast = working_dtype(lhs.dtype, outs[0].dtype) in BLAS
-        if not fast or algorithm_of(self.precision, lhs.dtype, rhs.dtype) is not None:
+        if working_dtype(types[0].dtype, outs[0].dtype) not in BLAS:
             return None
-        return CALL + self._products(lhs, outs[0]) / BLAS_PACE
+        return CALL + self._products(types[0], outs[0]) / BLAS_PACE
 
     def _products(self, lhs: ArrayType, out: ArrayType) -> int:
         """The multiplications of elements."""

@@ -6,6 +6,7 @@ moved inside. Over a batch of indices they are a gather and a scatter.
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +82,7 @@ class DynamicSlice(Primitive):
     collapsed: tuple[int, ...] = ()
 
     linear_operands = ((0,),)
+    host_limit = inf  # a view costs nothing
     by_halves = True
 
     def type_rule(self, x: ArrayType, *starts: ArrayType) -> Sequence[ArrayType]:
@@ -90,9 +92,6 @@ class DynamicSlice(Primitive):
 
     def starts(self, x: Value, *starts: Value) -> Starts:
         return _starts(x.type.shape, self.slice_sizes, starts)
-
-    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
-        return True  # at any size: a view costs nothing
 
     def on_host(self, x: HostArray, *starts: HostArray) -> HostArray:
         return compact(

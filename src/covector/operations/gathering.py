@@ -88,9 +88,12 @@ class Gather(Primitive):
         numbers, sizes = self.dimension_numbers, self.slice_sizes
         return (x.with_shape(check_windows("gather", numbers, sizes, x, indices)),)
 
+    def is_same_on_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
+        return not dtypes.is_wide_key(types[0].dtype)
+
     def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         x, indices = types
-        if not super().prefers_host([indices], outs) or dtypes.is_wide_key(x.dtype):
+        if not super().prefers_host([indices], outs):
             return False
         # A large operand costs nothing where it need not be rearranged.
         layout = read_layout(self, x.shape, indices.shape[:-1])

@@ -7,6 +7,7 @@ new one. Taking apart is one operation, and so is its adjoint, however many the 
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,13 +65,11 @@ class _Parting(ManyResults):
     """One operand becomes several, each a slice of it."""
 
     work = moves
+    host_limit = inf  # views cost nothing
 
     def slices(self, shape: Shape) -> Sequence[Slice]:
         """The operations that give the parts of an array of this shape."""
         raise NotImplementedError
-
-    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
-        return True  # at any size: views cost nothing
 
     def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
         return self(x), self

@@ -52,15 +52,10 @@ class SelectN(Elementwise):
             raise self._mismatch([which, *cases])
         return (out.with_shape(which.shape or out.shape),)
 
-    def prefers_host(
+    def is_same_on_host(
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> bool:
-        return len(types) <= CHOICES and super().prefers_host(types, outs)
-
-    def host_time(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> float | None:
-        return super().host_time(types, outs) if len(types) <= CHOICES else None
+        return len(types) <= CHOICES and super().is_same_on_host(types, outs)
 
     def on_host(self, which: HostArray, *cases: HostArray) -> HostArray:
         if which.dtype.kind == "b":

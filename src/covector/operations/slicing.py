@@ -60,6 +60,7 @@ class Slice(Primitive):
     limit_indices: tuple[int, ...]
     strides: tuple[int, ...] | None = None
     collapsed: tuple[int, ...] = ()
+    host_limit = math.inf  # a view costs nothing
 
     def __post_init__(self) -> None:
         if self.strides is None:
@@ -86,9 +87,6 @@ class Slice(Primitive):
                 for k, (start, limit, step) in enumerate(bounds)
             ]
         )
-
-    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
-        return True  # at any size: a view costs nothing
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         start, limit, steps = self.start_indices, self.limit_indices, self.steps

@@ -147,6 +147,7 @@ class WindowReduction(Windowed):
 
     combine = add
     accepts = staticmethod(dtypes.is_numeric)
+    not_on_host = dtypes.SUB_BYTE
 
     def identity(self, dtype: DType) -> Any:
         """The identity of the combination."""
@@ -171,14 +172,10 @@ class WindowReduction(Windowed):
     def prefers_host(
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> bool:
-        known = types[0].dtype not in dtypes.SUB_BYTE
-        return known and self._met(outs) <= self.host_limit
+        return self._met(outs) <= self.host_limit
 
-    def host_time(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> float | None:
-        known = types[0].dtype not in dtypes.SUB_BYTE
-        return CALL + self._met(outs) / LARGE_PACE if known else None
+    def host_time(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> float:
+        return CALL + self._met(outs) / LARGE_PACE
 
     def _met(self, outs: Sequence[ArrayType]) -> int:
         """The elements of all windows."""

@@ -67,7 +67,7 @@ def large_host_time(jaxpr: Jaxpr) -> float | None:
     total = 0.0
     for e in jaxpr.equations:
         types = [a.type for a in e.inputs], [v.type for v in e.outputs]
-        time = None if e.op.on_host is None else e.op.host_time(*types)
+        time = e.op.host_time(*types) if e.op.is_same_on_host(*types) else None
         if time is None:
             return None
         total += time
