@@ -15,9 +15,11 @@ A function that takes just what another takes says so instead:
     def nansum(a: ArrayLike, *args: Any, **options: Any) -> Array:
         return sum(without_nan(a), *args, **options)
 
-Editors, type checkers and ``help`` then show the parameters of ``sum`` as its own.
+Editors, type checkers and ``help`` then show the parameters of ``sum`` as its own. One
+that also makes decorators, as ``jit(static_argnums=0)`` does, is ``decorating``.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Hashable, Sequence
 from types import EllipsisType
@@ -57,6 +59,7 @@ __all__ = [
     "Untyped",
     "Value",
     "Values",
+    "decorating",
     "with_parameters_of",
 ]
 
@@ -200,3 +203,29 @@ def with_parameters_of(
         return function
 
     return decorate
+
+
+def decorating(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a function of a function and options.
+
+    Without the function, it then gives a decorator with these options.
+
+    >>> @decorating
+    ... def named(fun, *, name="f"):
+    ...     return name, fun
+    >>> named(name="square")(abs)
+    ('square', <built-in function abs>)
+    """
+
+    @functools.wraps(function)
+    def called(fun: Any = None, **options: Any) -> Any:
+        if fun is None:
+            return functools.partial(function, **options)
+        return function(fun, **options)
+
+    signature = inspect.signature(function)
+    fun, *options = signature.parameters.values()
+    called.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[fun.replace(default=None), *options]
+    )
+    return called

@@ -4,12 +4,11 @@ It is traced once per signature, as by ``jit``, and its program becomes the oper
 ``Checkpoint`` (``programs/remat``), or one that stays within a budget of memory.
 """
 
-import functools
 import importlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
-from covector.core.annotations import MemorySize
+from covector.core.annotations import MemorySize, decorating
 from covector.core.array_like import Array
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr
@@ -26,30 +25,28 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class CheckpointOptions(TypedDict, total=False):
+    """The keyword arguments of ``checkpoint``, for its overloads."""
+
+    prevent_cse: bool
+    policy: Policy | None
+    static_argnums: int | Sequence[int]
+    static_argnames: str | Iterable[str]
+    concrete: bool
+    memory: MemorySize | None
+
+
 @overload
 def checkpoint(
-    fun: Callable[P, R],
-    *,
-    prevent_cse: bool = True,
-    policy: Policy | None = None,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Iterable[str] = (),
-    concrete: bool = False,
-    memory: MemorySize | None = None,
+    fun: Callable[P, R], **options: Unpack[CheckpointOptions]
 ) -> Callable[P, R]: ...
 @overload
 def checkpoint(
-    fun: None = None,
-    *,
-    prevent_cse: bool = True,
-    policy: Policy | None = None,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Iterable[str] = (),
-    concrete: bool = False,
-    memory: MemorySize | None = None,
+    fun: None = None, **options: Unpack[CheckpointOptions]
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@decorating
 def checkpoint(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[..., Any],
     *,
     prevent_cse: bool = True,
     policy: Policy | None = None,
@@ -85,16 +82,6 @@ def checkpoint(
 
     See also: ``covector.checkpoint_policies``, ``covector.lax.scan``.
     """
-    if fun is None:
-        return functools.partial(
-            checkpoint,
-            prevent_cse=prevent_cse,
-            policy=policy,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            concrete=concrete,
-            memory=memory,
-        )
     who = who_of("checkpoint", fun)
     if concrete:
         raise ArgumentError(

@@ -26,7 +26,7 @@ from typing import (
 )
 
 from covector import options, tree
-from covector.core.annotations import MemorySize, PyTree, Untyped
+from covector.core.annotations import MemorySize, PyTree, Untyped, decorating
 from covector.core.array_like import Array
 from covector.core.flat import who_of
 from covector.core.jaxpr import run, type_of
@@ -320,8 +320,9 @@ def jit(
 def jit(
     fun: None = None, /, **options: Unpack[JitOptions]
 ) -> Callable[[Callable[P, R]], PjitFunction[P, R]]: ...
+@decorating
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[..., Any],
     /,
     *,
     in_shardings: PyTree = None,
@@ -384,22 +385,6 @@ def jit(
     See also: ``make_jaxpr``, ``explain``, ``no_recompile``,
     ``ensure_compile_time_eval``.
     """
-    if fun is None:
-        return functools.partial(
-            jit,
-            in_shardings=in_shardings,
-            out_shardings=out_shardings,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
-            inline=inline,
-            keep_unused=keep_unused,
-            device=device,
-            backend=backend,
-            compiler_options=compiler_options,
-            memory_limit=memory_limit,
-        )
     who = who_of("jit", fun)
     static = complete_argnums(fun, who, static_argnums, static_argnames)
     donated = complete_argnums(fun, who, donate_argnums, donate_argnames, "donate")

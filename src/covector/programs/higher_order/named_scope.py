@@ -5,10 +5,10 @@ and dumps show them, and change nothing else. A name is part of an equation's so
 line, so derivatives and batches of the equation inherit it.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
 
+from covector.core.annotations import decorating
 from covector.core.source import scopes, wraps
 from covector.errors import ArgumentError
 
@@ -76,9 +76,8 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
 def named_call(
     fun: None = None, *, name: str | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def named_call(
-    fun: Callable[..., Any] | None = None, *, name: str | None = None
-) -> Any:
+@decorating
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Any:
     """``fun``, in a ``named_scope`` of its own name, or of ``name``.
 
     >>> import covector as cv, covector.numpy as cnp
@@ -86,6 +85,4 @@ def named_call(
     >>> "decoder/cos" in cv.jit(decode).lower(1.0).as_text(debug_info=True)
     True
     """
-    if fun is None:
-        return functools.partial(named_call, name=name)
     return named_scope(name or getattr(fun, "__name__", type(fun).__name__))(fun)

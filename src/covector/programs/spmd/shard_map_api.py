@@ -5,12 +5,11 @@ their specs before anything runs: a result that still differs between devices ov
 axis that its spec does not name is an error that says where it was made.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, Required, TypedDict, TypeVar, Unpack, overload
 
 from covector import tree
-from covector.core.annotations import PyTree
+from covector.core.annotations import PyTree, decorating
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, argument_path, arrays, who_of
 from covector.core.masks import merge, present_mask, select
@@ -30,40 +29,33 @@ from covector.tree.registry import PyTreeDef
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: in_specs that were not given
-UNSAID = object()
+
+class ShardMapOptions(TypedDict, total=False):
+    """The keyword arguments of ``shard_map``, for its overloads."""
+
+    out_specs: Required[PyTree]
+    in_specs: PyTree
+    mesh: Any
+    axis_names: Iterable[Any]
+    check_vma: bool
+    check_rep: bool | None
 
 
 @overload
 def shard_map(
-    f: Callable[P, R],
-    /,
-    *,
-    out_specs: PyTree,
-    in_specs: PyTree = UNSAID,
-    mesh: Any = None,
-    axis_names: Iterable[Any] = frozenset(),
-    check_vma: bool = True,
-    check_rep: bool | None = None,
+    f: Callable[P, R], /, **options: Unpack[ShardMapOptions]
 ) -> Callable[P, R]: ...
 @overload
 def shard_map(
-    f: None = None,
-    /,
-    *,
-    out_specs: PyTree,
-    in_specs: PyTree = UNSAID,
-    mesh: Any = None,
-    axis_names: Iterable[Any] = frozenset(),
-    check_vma: bool = True,
-    check_rep: bool | None = None,
+    f: None = None, /, **options: Unpack[ShardMapOptions]
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@decorating
 def shard_map(
-    f: Callable[..., Any] | None = None,
+    f: Callable[..., Any],
     /,
     *,
     out_specs: PyTree,
-    in_specs: PyTree = UNSAID,
+    in_specs: PyTree = None,
     mesh: Any = None,
     axis_names: Iterable[Any] = frozenset(),
     check_vma: bool = True,
@@ -101,22 +93,13 @@ def shard_map(
     See also: ``make_mesh``, ``covector.lax.psum``, ``jit``, which divides work by
     itself.
     """
-    checked = check_vma if check_rep is None else check_rep
-    if f is None:
-        return functools.partial(
-            shard_map,
-            out_specs=out_specs,
-            in_specs=in_specs,
-            mesh=mesh,
-            axis_names=axis_names,
-            check_vma=checked,
-        )
-    if in_specs is UNSAID or in_specs is None:
+    if in_specs is None:
         raise ShardingError(
             f"{who_of('shard_map', f)} needs in_specs: types of arrays do not say how "
             "they are sharded. Give a PartitionSpec for each argument, such as P('x'), "
             "or P() for a copy on each device."
         )
+    checked = check_vma if check_rep is None else check_rep
     return ShardMapped(f, mesh, in_specs, out_specs, frozenset(axis_names), checked)
 
 

@@ -3,13 +3,12 @@
 The sharded axis of each array is given as a number, from which the spec follows.
 """
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from covector import tree
-from covector.core.annotations import AxisName, PyTree
+from covector.core.annotations import AxisName, PyTree, decorating
 from covector.core.sharding.spec import PartitionSpec
 from covector.errors import ShardingError
 from covector.programs.spmd.shard_map_api import shard_map
@@ -20,29 +19,15 @@ R = TypeVar("R")
 
 @overload
 def smap(
-    f: Callable[P, R],
-    /,
-    *,
-    in_axes: PyTree,
-    out_axes: PyTree,
-    axis_name: AxisName,
+    f: Callable[P, R], /, *, in_axes: PyTree, out_axes: PyTree, axis_name: AxisName
 ) -> Callable[P, R]: ...
 @overload
 def smap(
-    f: None = None,
-    /,
-    *,
-    in_axes: PyTree,
-    out_axes: PyTree,
-    axis_name: AxisName,
+    f: None = None, /, *, in_axes: PyTree, out_axes: PyTree, axis_name: AxisName
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@decorating
 def smap(
-    f: Callable[..., Any] | None = None,
-    /,
-    *,
-    in_axes: PyTree,
-    out_axes: PyTree,
-    axis_name: AxisName,
+    f: Callable[..., Any], /, *, in_axes: PyTree, out_axes: PyTree, axis_name: AxisName
 ) -> Any:
     """``f`` run by each device along one axis of the mesh in force, on its shards.
 
@@ -66,10 +51,6 @@ def smap(
     ...     print(rows(cnp.ones(3)))
     [1. 2. 3.]
     """
-    if f is None:
-        return functools.partial(
-            smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name
-        )
     if isinstance(axis_name, tuple | list | set | frozenset):
         raise ShardingError(
             f"smap maps one axis of the mesh, but got axis_name={axis_name!r}. Nest "
