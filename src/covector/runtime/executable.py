@@ -97,10 +97,11 @@ class Executable:
         where: Where,
         outputs: Outputs,
         launch: Callable[..., Any] | None = None,
+        compile_seconds: float | None = None,
     ) -> None:
         self._loaded = loaded
         #: how long XLA took; None where what it had made before was found
-        self.compile_seconds: float | None = None
+        self.compile_seconds: float | None = compile_seconds
         self.devices: tuple[client.Device, ...] = _devices(where)
         self.outputs: list[Description] = [
             describe(shape, np.dtype(dtype)) for shape, dtype in outputs
@@ -244,9 +245,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
             if not anew:
                 entry.keep(loaded, seconds)
     launch = _launch(loaded, devices, module, compile_options)
-    made = Executable(loaded, devices, outputs, launch)
-    made.compile_seconds = seconds
-    return made
+    return Executable(loaded, devices, outputs, launch, seconds)
 
 
 def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
@@ -276,9 +275,7 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
         len(devices) == 1 and client.runs_inline(devices[0]),
         ordered,
     )
-    made = Executable(loaded, devices, outputs, launch)
-    made.compile_seconds = seconds
-    return made
+    return Executable(loaded, devices, outputs, launch, seconds)
 
 
 def load_executable(
