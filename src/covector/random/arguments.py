@@ -204,9 +204,12 @@ def drawn(
 ) -> R:
     """Floating-point numbers that the sampler ``draw_<distribution>`` draws.
 
-    A sampler without parameters is told the dtype; others see it by these.
+    A sampler without parameters is told the dtype; others see it by these. A ``method``
+    is one of drawing gamma numbers.
     """
     who = draw.__name__.removeprefix("draw_")
+    if "method" in static:
+        check_method(who, static["method"])
     key, dtype = single_key(who, key), float_dtype(who, dtype)
     if not values:  # the shape has no default
         out = draw(key, shape=sample_shape(who, shape), dtype=dtype, **static)

@@ -60,7 +60,6 @@ def chisquare(
     >>> random.chisquare(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    check_method("chisquare", method)
     return drawn(
         draw_chisquare, key, shape, dtype, df, out_sharding=out_sharding, method=method
     )
@@ -88,7 +87,6 @@ def t(
     >>> random.t(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    check_method("t", method)
     return drawn(
         draw_t, key, shape, dtype, df, out_sharding=out_sharding, method=method
     )
@@ -122,17 +120,8 @@ def f(
     >>> random.f(random.key(0), 3.0, 5.0, (3,)).shape
     (3,)
     """
-    check_method("f", method)
-    return drawn(
-        draw_f,
-        key,
-        shape,
-        dtype,
-        dfnum,
-        dfden,
-        out_sharding=out_sharding,
-        method=method,
-    )
+    how = {"out_sharding": out_sharding, "method": method}
+    return drawn(draw_f, key, shape, dtype, dfnum, dfden, **how)
 
 
 @sampler
@@ -167,7 +156,6 @@ def beta(
     >>> random.beta(random.key(0), 2.0, 3.0, (3,)).shape
     (3,)
     """
-    check_method("beta", method)
     return drawn(
         draw_beta, key, shape, dtype, a, b, out_sharding=out_sharding, method=method
     )

@@ -18,7 +18,7 @@ from covector.operations.gamma import random_gamma_grad
 from covector.operations.special import digamma
 from covector.programs.custom_rules.custom_derivative import custom_jvp
 from covector.random import generators
-from covector.random.arguments import check_method, drawn, keyed, sampler
+from covector.random.arguments import drawn, keyed, sampler
 from covector.random.bits import draw_unit
 from covector.random.gamma_candidates import accepted
 from covector.random.inversion import draw_exponential
@@ -53,7 +53,6 @@ def gamma(
 
     See also: ``loggamma``, ``beta``, ``dirichlet``.
     """
-    check_method("gamma", method)
     return drawn(
         draw_gamma, key, shape, dtype, a, out_sharding=out_sharding, method=method
     )
@@ -77,7 +76,6 @@ def loggamma(
     >>> bool(random.loggamma(random.key(0), 1e-6) < -100)
     True
     """
-    check_method("loggamma", method)
     return drawn(
         draw_loggamma, key, shape, dtype, a, out_sharding=out_sharding, method=method
     )
@@ -88,8 +86,7 @@ def draw_gamma(
     key: Value, a: Value, *, shape: Shape, method: str = "published"
 ) -> Array:
     """Gamma numbers."""
-    keys = key if method == "fast" else generators.split(key, shape)
-    return _gamma(keys, cnp.broadcast_to(a, shape))
+    return _gamma(_streams(key, shape, method), cnp.broadcast_to(a, shape))
 
 
 @sampler
@@ -97,8 +94,12 @@ def draw_loggamma(
     key: Value, a: Value, *, shape: Shape, method: str = "published"
 ) -> Array:
     """Logarithms of gamma numbers."""
-    keys = key if method == "fast" else generators.split(key, shape)
-    return _loggamma(keys, cnp.broadcast_to(a, shape))
+    return _loggamma(_streams(key, shape, method), cnp.broadcast_to(a, shape))
+
+
+def _streams(key: Value, shape: Shape, method: str) -> Array:
+    """The keys to draw from: one for all numbers where that is fast, else one each."""
+    return key if method == "fast" else generators.split(key, shape)
 
 
 @custom_jvp

@@ -139,10 +139,7 @@ def laplace(
 ) -> Array:
     """Laplace numbers, double exponential: density e^−|x| / 2, of variance 2.
 
-    Args:
-      key: one random key.
-      shape: the shape of the result.
-      dtype: a floating-point dtype, by default the default one.
+    Arguments are those of ``exponential``.
 
     >>> from covector import random
     >>> random.laplace(random.key(0), (3,)).shape
@@ -168,10 +165,7 @@ def logistic(
 ) -> Array:
     """Logistic numbers: distribution function 1 / (1 + e⁻ˣ), as logits of uniform ones.
 
-    Args:
-      key: one random key.
-      shape: the shape of the result.
-      dtype: a floating-point dtype, by default the default one.
+    Arguments are those of ``exponential``.
 
     >>> from covector import random
     >>> random.logistic(random.key(0), (3,)).shape
@@ -196,10 +190,7 @@ def cauchy(
 ) -> Array:
     """Cauchy numbers: density 1 / (π(1 + x²)). They have no mean and no variance.
 
-    Args:
-      key: one random key.
-      shape: the shape of the result.
-      dtype: a floating-point dtype, by default the default one.
+    Arguments are those of ``exponential``.
 
     >>> from covector import random
     >>> random.cauchy(random.key(0), (3,)).shape
