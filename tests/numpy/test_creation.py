@@ -362,7 +362,7 @@ def test_devices_are_chosen():
         (
             lambda: cnp.fill_diagonal(np.zeros((2, 2)), 1),
             NotImplementedError,
-            "fill_diagonal cannot change its argument: arrays are immutable.",
+            "fill_diagonal cannot change its first argument: arrays are immutable.",
         ),
         (lambda: cnp.vander(np.zeros((2, 2))), ValueError, "vander needs a vector"),
         (

@@ -42,12 +42,7 @@ def symbolic_shape(
     >>> twice - b == b, three
     (True, 3)
     """
-    if scope is not None and constraints:
-        raise ArgumentError(
-            "symbolic_shape got a scope and constraints; a scope has those that it was "
-            "made with."
-        )
-    scope = scope or SymbolicScope(constraints)
+    scope = _one_scope("symbolic_shape", scope, constraints)
     entries = parse_shape("..." if shape_spec is None else shape_spec)
     if ... in entries:
         at = entries.index(...)
@@ -64,6 +59,18 @@ def symbolic_shape(
     sizes = like or [None] * len(entries)
     pairs = zip(entries, sizes, strict=True)
     return tuple([_size(e, known, scope, shape_spec) for e, known in pairs])
+
+
+def _one_scope(
+    who: str, scope: SymbolicScope | None, constraints: Sequence[str]
+) -> SymbolicScope:
+    """The scope that was given, or one with these constraints."""
+    if scope is not None and constraints:
+        raise ArgumentError(
+            f"{who} got a scope and constraints; a scope has those that it was made "
+            "with."
+        )
+    return scope or SymbolicScope(constraints)
 
 
 def _size(entry: Entry, known: int | None, scope: SymbolicScope, spec: Any) -> Any:
@@ -114,12 +121,7 @@ def symbolic_args_specs(
     >>> x.shape, y.shape
     ((b, 4), ())
     """
-    if scope is not None and constraints:
-        raise ArgumentError(
-            "symbolic_args_specs got a scope and constraints; a scope has those that "
-            "it was made with."
-        )
-    scope = scope or SymbolicScope(constraints)
+    scope = _one_scope("symbolic_args_specs", scope, constraints)
     leaves, treedef = tree.flatten(args)
     specs = tree.flatten_prefix(shapes_specs, args, "shapes_specs", of="args")
     found = []

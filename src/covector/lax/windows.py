@@ -56,14 +56,8 @@ def reduce_window(
     structure, arrays, initial, program = combination(
         "reduce_window", operand, init_value, computation
     )
-    fields = _fields(
-        arrays[0].type.shape,
-        window_dimensions,
-        window_strides,
-        padding,
-        base_dilation,
-        window_dilation,
-    )
+    window = window_dimensions, window_strides, padding, base_dilation, window_dilation
+    fields = _fields(arrays[0].type.shape, *window)
     outs = as_one(
         lambda *xs: reduce_windows_flat(program, xs, initial, fields), *arrays
     )
@@ -83,14 +77,8 @@ def reduce_window_shape_tuple(
     >>> reduce_window_shape_tuple((6, 5), (2, 2), (2, 1), "VALID")
     (3, 4)
     """
-    sizes, strides, pads, base, gaps = _fields(
-        operand_shape,
-        window_dimensions,
-        window_strides,
-        padding,
-        base_dilation,
-        window_dilation,
-    )
+    window = window_dimensions, window_strides, padding, base_dilation, window_dilation
+    sizes, strides, pads, base, gaps = _fields(operand_shape, *window)
     axes = zip(operand_shape, sizes, strides, pads, base, gaps, strict=True)
     return tuple(
         [

@@ -41,12 +41,20 @@ class Expression(NamedTuple):
         return cls(inner.decode(), before.decode(), after.decode())
 
     @property
-    def parsed(self) -> ast.expr | None:
-        """The syntax of the expression."""
+    def parts(self) -> tuple[str, list[ast.expr]] | None:
+        """The function that it calls, or its operator, and its operands; None where it
+        is not one by itself.
+        """
         try:
-            return ast.parse(textwrap.dedent(self.text), mode="eval").body
+            parsed = ast.parse(textwrap.dedent(self.text), mode="eval").body
         except SyntaxError:
             return None
+        if isinstance(parsed, ast.Call):
+            name = ast.get_source_segment(self.text, parsed.func)
+            return name or "", list(parsed.args)
+        if isinstance(parsed, ast.BinOp):
+            return type(parsed.op).__name__, [parsed.left, parsed.right]
+        return "", []
 
     def with_text(self, text: str) -> str:
         """The line, with another text in place of the expression."""
@@ -61,10 +69,9 @@ def source_line(line: Line | None) -> str:
 def operand_texts(line: Line | None) -> tuple[str, list[str]] | None:
     """The function or operator in an expression, and the texts of its operands."""
     found = Expression.at(line)
-    parsed = found and found.parsed
-    if found is None or parsed is None:
+    if found is None or found.parts is None:
         return None
-    name, parts = _parts(parsed, found.text)
+    name, parts = found.parts
     texts = [ast.get_source_segment(found.text, part) or "" for part in parts]
     return name, texts
 
@@ -72,22 +79,12 @@ def operand_texts(line: Line | None) -> tuple[str, list[str]] | None:
 def with_operand(line: Line | None, k: int, change: Callable[[str], str]) -> str | None:
     """The line, with operand k of its expression changed; None if it is not known."""
     found = Expression.at(line)
-    parsed = found and found.parsed
-    if found is None or parsed is None:
+    if found is None or found.parts is None:
         return None
-    _, parts = _parts(parsed, found.text)
+    _, parts = found.parts
     if k >= len(parts) or isinstance(parts[k], ast.Starred):
         return None
     text, part = found.text.encode(), parts[k]
     start, end = part.col_offset, part.end_col_offset or 0
     changed = change(text[start:end].decode())
     return found.with_text(text[:start].decode() + changed + text[end:].decode())
-
-
-def _parts(parsed: ast.expr, text: str) -> tuple[str, list[ast.expr]]:
-    """The function that an expression calls, or its operator; and its operands."""
-    if isinstance(parsed, ast.Call):
-        return ast.get_source_segment(text, parsed.func) or "", list(parsed.args)
-    if isinstance(parsed, ast.BinOp):
-        return type(parsed.op).__name__, [parsed.left, parsed.right]
-    return "", []

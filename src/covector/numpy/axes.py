@@ -110,3 +110,12 @@ def check_no_out(who: str, out: Any) -> None:
             f"{who} has no place to write to: arrays are immutable, so `out` cannot be "
             f"given. Use what {who} returns."
         )
+
+
+def check_not_inplace(who: str, inplace: bool) -> None:
+    """Raise where a function is to write to its argument, as NumPy's does."""
+    if inplace:
+        raise ImmutableArrayError(
+            f"{who} cannot change its first argument: arrays are immutable. With "
+            "inplace=False it returns the changed array."
+        )

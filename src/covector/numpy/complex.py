@@ -6,11 +6,11 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.numpy.filling import ones_like, zeros_like
+from covector.numpy.filling import full_like, zeros_like
 from covector.numpy.promote import inexact
 from covector.operations import arithmetic
 from covector.operations import complex as parts
-from covector.operations.comparison import eq, ne
+from covector.operations.comparison import Comparison, eq, ne
 from covector.operations.logarithms import atan2
 
 __all__ = ["angle", "conj", "conjugate", "imag", "iscomplex", "isreal", "real"]
@@ -87,11 +87,7 @@ def isreal(x: ArrayLike) -> Array:
     >>> isreal(cnp.array([1, 1j])).tolist()
     [True, False]
     """
-    x = as_array(x, "isreal")
-    if not dtypes.is_complex(x.type.dtype):
-        return ones_like(x, dtypes.bool_)
-    part = parts.imag(x)
-    return eq(part, scalar(0, part.type.dtype, True))
+    return _compared_with_0("isreal", x, eq, of_real=True)
 
 
 def iscomplex(x: ArrayLike) -> Array:
@@ -101,8 +97,15 @@ def iscomplex(x: ArrayLike) -> Array:
     >>> iscomplex(cnp.array([1, 1j])).tolist()
     [False, True]
     """
-    x = as_array(x, "iscomplex")
+    return _compared_with_0("iscomplex", x, ne, of_real=False)
+
+
+def _compared_with_0(
+    who: str, x: ArrayLike, compare: Comparison, *, of_real: bool
+) -> Array:
+    """The imaginary parts, compared with 0."""
+    x = as_array(x, who)
     if not dtypes.is_complex(x.type.dtype):
-        return zeros_like(x, dtypes.bool_)
+        return full_like(x, of_real, dtypes.bool_)
     part = parts.imag(x)
-    return ne(part, scalar(0, part.type.dtype, True))
+    return compare(part, scalar(0, part.type.dtype, True))

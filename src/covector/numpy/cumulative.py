@@ -74,34 +74,40 @@ def cumprod(*args: Any, **options: Any) -> Array:
 
 
 @with_parameters_of(cumsum)
-def nancumsum(a: ArrayLike, *args: Any, **options: Any) -> Array:
+def nancumsum(*args: Any, **options: Any) -> Array:
     """Running sums along ``axis`` in which NaN counts as 0.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nancumsum(cnp.array([1.0, cnp.nan, 2.0])))
     [1. 1. 3.]
     """
-    x = without_nan(as_array(a, "nancumsum"), 0)
-    return _running("nancumsum", Cumsum, x, *args, **options)
+    return _running("nancumsum", Cumsum, *args, for_nan=0, **options)
 
 
 @with_parameters_of(cumsum)
-def nancumprod(a: ArrayLike, *args: Any, **options: Any) -> Array:
+def nancumprod(*args: Any, **options: Any) -> Array:
     """Running products along ``axis`` in which NaN counts as 1.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nancumprod(cnp.array([2.0, cnp.nan, 3.0])))
     [2. 2. 6.]
     """
-    x = without_nan(as_array(a, "nancumprod"), 1)
-    return _running("nancumprod", Cumprod, x, *args, **options)
+    return _running("nancumprod", Cumprod, *args, for_nan=1, **options)
 
 
 def _running(
-    who: str, op: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None
+    who: str,
+    op: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    for_nan: int | None = None,
 ) -> Array:
     check_no_out(who, out)
     x = as_array(a, who)
+    if for_nan is not None:
+        x = without_nan(x, for_nan)
     if dtype is not None:
         x = convert(x, asked_dtype(dtype))
     elif dtypes.is_bool(x.type.dtype):

@@ -24,11 +24,10 @@ from covector.errors import (
     ArgumentError,
     ConcretizationTypeError,
     DTypeError,
-    ImmutableArrayError,
     InvalidIndex,
     TypeMismatch,
 )
-from covector.numpy.axes import canonical_axis, check_no_out
+from covector.numpy.axes import canonical_axis, check_no_out, check_not_inplace
 from covector.numpy.index_parsing import WHOLE, select
 from covector.numpy.indexing import (
     CLIP,
@@ -285,7 +284,7 @@ def put_along_axis(
     >>> cnp.put_along_axis(cnp.zeros((2, 3)), i, 1.0, axis=1, inplace=False).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    _check_copy("put_along_axis", inplace)
+    check_not_inplace("put_along_axis", inplace)
     x = as_array(arr, "put_along_axis")
     if axis is None:
         changed = put_along_axis(ravel(x), indices, values, 0, False, mode=mode)
@@ -302,14 +301,6 @@ def put_along_axis(
 def _beside(whole: Shape, positions: Shape, axis: int) -> Shape:
     """The shape of the indices, with the lengths of the array along all other axes."""
     return (*whole[:axis], positions[axis], *whole[axis + 1 :])
-
-
-def _check_copy(who: str, inplace: bool) -> None:
-    if inplace:
-        raise ImmutableArrayError(
-            f"{who} cannot change its first argument: arrays are immutable. With "
-            "inplace=False it returns the changed array."
-        )
 
 
 def put(
@@ -334,7 +325,7 @@ def put(
     >>> print(cnp.put(cnp.zeros(4), cnp.array([0, 2]), 7.0, inplace=False))
     [7. 0. 7. 0.]
     """
-    _check_copy("put", inplace)
+    check_not_inplace("put", inplace)
     x = as_array(a, "put")
     positions = ravel(_integers("put", ind))
     values = ravel(as_array(v, "put"))

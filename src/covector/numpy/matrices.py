@@ -21,12 +21,11 @@ from covector.core.types import as_size
 from covector.errors import (
     ArgumentError,
     AxisError,
-    ImmutableArrayError,
     TypeMismatch,
     how_many,
 )
 from covector.lowering.evaluate import at_hand
-from covector.numpy.axes import canonical_axis
+from covector.numpy.axes import canonical_axis, check_not_inplace
 from covector.numpy.creation import asarray
 from covector.numpy.filling import ones
 from covector.numpy.ranges import arange
@@ -291,11 +290,7 @@ def fill_diagonal(
     [[5. 0. 0.]
      [0. 5. 0.]]
     """
-    if inplace:
-        raise ImmutableArrayError(
-            "fill_diagonal cannot change its argument: arrays are immutable. With "
-            "inplace=False it returns the changed array."
-        )
+    check_not_inplace("fill_diagonal", inplace)
     x, shape = as_array(a, "fill_diagonal"), np.shape(a)
     if x.type.ndim < 2:
         raise AxisError(f"fill_diagonal needs two axes at least, but got {x.type}.")

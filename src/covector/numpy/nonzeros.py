@@ -17,12 +17,11 @@ from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,
     ConcretizationTypeError,
-    ImmutableArrayError,
     TypeMismatch,
     how_many,
 )
 from covector.lowering.placement import placement_of_known
-from covector.numpy.axes import canonical_axis, check_no_out
+from covector.numpy.axes import canonical_axis, check_no_out, check_not_inplace
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing import index
 from covector.numpy.indexing_take import take
@@ -258,11 +257,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: Any, *, inplace: bool = True) -
     >>> print(cnp.place(x, x > 0, cnp.array([7, 8]), inplace=False))
     [0 7 8 7]
     """
-    if inplace:
-        raise ImmutableArrayError(
-            "place cannot change its first argument: arrays are immutable. With "
-            "inplace=False it returns the changed array."
-        )
+    check_not_inplace("place", inplace)
     x, values = as_array(arr, "place"), ravel(as_array(vals, "place"))
     chosen = convert(as_array(mask, "place"), dtypes.bool_)
     if chosen.type.size != x.type.size:

@@ -78,12 +78,12 @@ class ScalarType(type):
     dtype: np.dtype
     _constructor: Callable[..., Any] | None = None
 
-    def __new__(mcs, name: str, dtype: DType) -> "ScalarType":
-        members = {"__doc__": _doc(name, dtype), "__module__": __name__, "dtype": dtype}
-        return super().__new__(mcs, name, (), members)
+    def __new__(mcs, dtype: DType) -> "ScalarType":
+        members = {"__doc__": _doc(dtype), "__module__": __name__, "dtype": dtype}
+        return super().__new__(mcs, dtype.name, (), members)
 
-    def __init__(cls, name: str, dtype: DType) -> None:
-        super().__init__(name, (), {})
+    def __init__(cls, dtype: DType) -> None:
+        super().__init__(dtype.name, (), {})
 
     def __call__(cls, x: Any) -> Array:
         """``x`` as an array of this dtype."""
@@ -108,7 +108,7 @@ class ScalarType(type):
         return f"covector.numpy.{cls.__name__}"
 
 
-def _doc(name: str, dtype: DType) -> str:
+def _doc(dtype: DType) -> str:
     wide = dtypes.canonical(dtype, x64=False) != dtype
     needs = (
         "It needs the option ``enable_x64``: without it, arrays get the type of half "
@@ -116,6 +116,7 @@ def _doc(name: str, dtype: DType) -> str:
         if wide
         else ""
     )
+    name = dtype.name
     return f"""The element type {name}. Called, it makes an array of it from a value.
 
 Pass it wherever a dtype is taken. {needs}It equals NumPy's class of that name, and the
@@ -136,45 +137,43 @@ def install_constructor(constructor: Callable[..., Any]) -> None:
     ScalarType._constructor = constructor
 
 
-bool_: ScalarType = ScalarType("bool", dtypes.bool_)
+bool_: ScalarType = ScalarType(dtypes.bool_)
 bool: ScalarType = bool_
-int2: ScalarType = ScalarType("int2", dtypes.int2)
-int4: ScalarType = ScalarType("int4", dtypes.int4)
-int8: ScalarType = ScalarType("int8", dtypes.int8)
-int16: ScalarType = ScalarType("int16", dtypes.int16)
-int32: ScalarType = ScalarType("int32", dtypes.int32)
-int64: ScalarType = ScalarType("int64", dtypes.int64)
+int2: ScalarType = ScalarType(dtypes.int2)
+int4: ScalarType = ScalarType(dtypes.int4)
+int8: ScalarType = ScalarType(dtypes.int8)
+int16: ScalarType = ScalarType(dtypes.int16)
+int32: ScalarType = ScalarType(dtypes.int32)
+int64: ScalarType = ScalarType(dtypes.int64)
 int_: ScalarType = int64
-uint2: ScalarType = ScalarType("uint2", dtypes.uint2)
-uint4: ScalarType = ScalarType("uint4", dtypes.uint4)
-uint8: ScalarType = ScalarType("uint8", dtypes.uint8)
-uint16: ScalarType = ScalarType("uint16", dtypes.uint16)
-uint32: ScalarType = ScalarType("uint32", dtypes.uint32)
-uint64: ScalarType = ScalarType("uint64", dtypes.uint64)
+uint2: ScalarType = ScalarType(dtypes.uint2)
+uint4: ScalarType = ScalarType(dtypes.uint4)
+uint8: ScalarType = ScalarType(dtypes.uint8)
+uint16: ScalarType = ScalarType(dtypes.uint16)
+uint32: ScalarType = ScalarType(dtypes.uint32)
+uint64: ScalarType = ScalarType(dtypes.uint64)
 uint: ScalarType = uint64
-float4_e2m1fn: ScalarType = ScalarType("float4_e2m1fn", dtypes.float4_e2m1fn)
-float6_e2m3fn: ScalarType = ScalarType("float6_e2m3fn", dtypes.float6_e2m3fn)
-float6_e3m2fn: ScalarType = ScalarType("float6_e3m2fn", dtypes.float6_e3m2fn)
-float8_e3m4: ScalarType = ScalarType("float8_e3m4", dtypes.float8_e3m4)
-float8_e4m3: ScalarType = ScalarType("float8_e4m3", dtypes.float8_e4m3)
-float8_e4m3b11fnuz: ScalarType = ScalarType(
-    "float8_e4m3b11fnuz", dtypes.float8_e4m3b11fnuz
-)
-float8_e4m3fn: ScalarType = ScalarType("float8_e4m3fn", dtypes.float8_e4m3fn)
-float8_e4m3fnuz: ScalarType = ScalarType("float8_e4m3fnuz", dtypes.float8_e4m3fnuz)
-float8_e5m2: ScalarType = ScalarType("float8_e5m2", dtypes.float8_e5m2)
-float8_e5m2fnuz: ScalarType = ScalarType("float8_e5m2fnuz", dtypes.float8_e5m2fnuz)
-float8_e8m0fnu: ScalarType = ScalarType("float8_e8m0fnu", dtypes.float8_e8m0fnu)
-bfloat16: ScalarType = ScalarType("bfloat16", dtypes.bfloat16)
-float16: ScalarType = ScalarType("float16", dtypes.float16)
-float32: ScalarType = ScalarType("float32", dtypes.float32)
+float4_e2m1fn: ScalarType = ScalarType(dtypes.float4_e2m1fn)
+float6_e2m3fn: ScalarType = ScalarType(dtypes.float6_e2m3fn)
+float6_e3m2fn: ScalarType = ScalarType(dtypes.float6_e3m2fn)
+float8_e3m4: ScalarType = ScalarType(dtypes.float8_e3m4)
+float8_e4m3: ScalarType = ScalarType(dtypes.float8_e4m3)
+float8_e4m3b11fnuz: ScalarType = ScalarType(dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn: ScalarType = ScalarType(dtypes.float8_e4m3fn)
+float8_e4m3fnuz: ScalarType = ScalarType(dtypes.float8_e4m3fnuz)
+float8_e5m2: ScalarType = ScalarType(dtypes.float8_e5m2)
+float8_e5m2fnuz: ScalarType = ScalarType(dtypes.float8_e5m2fnuz)
+float8_e8m0fnu: ScalarType = ScalarType(dtypes.float8_e8m0fnu)
+bfloat16: ScalarType = ScalarType(dtypes.bfloat16)
+float16: ScalarType = ScalarType(dtypes.float16)
+float32: ScalarType = ScalarType(dtypes.float32)
 single: ScalarType = float32
-float64: ScalarType = ScalarType("float64", dtypes.float64)
+float64: ScalarType = ScalarType(dtypes.float64)
 double: ScalarType = float64
 float_: ScalarType = float64
-complex64: ScalarType = ScalarType("complex64", dtypes.complex64)
+complex64: ScalarType = ScalarType(dtypes.complex64)
 csingle: ScalarType = complex64
-complex128: ScalarType = ScalarType("complex128", dtypes.complex128)
+complex128: ScalarType = ScalarType(dtypes.complex128)
 cdouble: ScalarType = complex128
 complex_: ScalarType = complex128
 

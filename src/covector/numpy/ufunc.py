@@ -25,7 +25,12 @@ from covector.errors import (
     how_many,
 )
 from covector.numpy import ufunc_methods
-from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
+from covector.numpy.axes import (
+    canonical_axes,
+    canonical_axis,
+    check_no_out,
+    check_not_inplace,
+)
 from covector.numpy.filling import full
 from covector.numpy.vectorize import vectorize
 
@@ -173,11 +178,7 @@ class ufunc:
           ImmutableArrayError: without ``inplace=False``: ``a`` itself does not change.
         """
         who = f"{self.__name__}.at"
-        if inplace:
-            raise ImmutableArrayError(
-                f"{who} cannot change its first argument: arrays are immutable. With "
-                "inplace=False it returns the changed array."
-            )
+        check_not_inplace(who, inplace)
         if (b is None) != (self.nin == 1):
             raise ArgumentError(
                 f"{who} takes {how_many(self.nin - 1, 'operand')} beside the array."

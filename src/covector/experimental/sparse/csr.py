@@ -67,6 +67,20 @@ class _Compressed(JAXSparse):
     def nse(self) -> int:
         return self.data.shape[0]
 
+    @classmethod
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = dtypes.int32,
+    ) -> Any:
+        """The elements of a matrix that are not zero."""
+        if cls.axis:
+            mat = cnp.matrix_transpose(as_array(mat, f"{cls.__name__}.fromdense"))
+        made = csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
+        return made.T if cls.axis else made
+
     def to_bcoo(self) -> BCOO:
         """The same matrix as a ``BCOO``."""
         indices = rows_and_columns(self.indices, self.indptr)
@@ -101,17 +115,6 @@ class CSR(_Compressed):
 
     axis = 0
 
-    @classmethod
-    def fromdense(
-        cls,
-        mat: ArrayLike,
-        *,
-        nse: int | None = None,
-        index_dtype: DTypeLike = dtypes.int32,
-    ) -> "CSR":
-        """The elements of a matrix that are not zero."""
-        return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
-
 
 @tree_util.register_pytree_node_class
 class CSC(_Compressed):
@@ -124,18 +127,6 @@ class CSC(_Compressed):
     """
 
     axis = 1
-
-    @classmethod
-    def fromdense(
-        cls,
-        mat: ArrayLike,
-        *,
-        nse: int | None = None,
-        index_dtype: DTypeLike = dtypes.int32,
-    ) -> "CSC":
-        """The elements of a matrix that are not zero."""
-        transposed = cnp.matrix_transpose(as_array(mat, "CSC.fromdense"))
-        return csr_fromdense(transposed, nse=nse, index_dtype=index_dtype).T
 
 
 def csr_fromdense(

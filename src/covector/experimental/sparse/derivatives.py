@@ -17,16 +17,14 @@ from covector.experimental.sparse.base import is_sparse
 from covector.experimental.sparse.bcoo import BCOO
 from covector.transforms import gradients
 from covector.transforms import jacobian as jacobians
+from covector.transforms.checks import Argnums
 from covector.transforms.gradients import as_argnums
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., tuple[Any, Any]]:
     """``cv.value_and_grad`` with respect to sparse arguments too.
 
@@ -50,10 +48,7 @@ def value_and_grad(
 
 
 def grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """``cv.grad`` with respect to sparse arguments too, as ``value_and_grad``.
 
@@ -75,10 +70,7 @@ def grad(
 
 
 def jacobian(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """``cv.jacobian`` with respect to sparse arguments too.
 
@@ -93,10 +85,7 @@ def jacobian(
 
 
 def jacfwd(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """``cv.jacfwd`` with respect to sparse arguments too, as ``jacobian``.
 
@@ -109,10 +98,7 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """``cv.jacrev`` with respect to sparse arguments too, as ``jacobian``.
 

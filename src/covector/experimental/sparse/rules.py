@@ -220,18 +220,20 @@ def _broadcast(op: Any, x: BCOO) -> BCOO:
 
 @_on_bcoo(transposing.Transpose)
 def _transpose(op: Any, x: BCOO) -> BCOO:
-    try:
-        return layout.bcoo_transpose(x, permutation=op.permutation)
-    except TypeMismatch:  # it mixes axes of different kinds
-        return layout.bcoo_transpose(layout.all_sparse(x), permutation=op.permutation)
+    return _reordered(x, lambda x: layout.bcoo_transpose(x, permutation=op.permutation))
 
 
 @_on_bcoo(transposing.Reshape)
 def _reshape(op: Any, x: BCOO) -> BCOO:
+    return _reordered(x, lambda x: layout.bcoo_reshape(x, new_sizes=op.shape))
+
+
+def _reordered(x: BCOO, change: Callable[[BCOO], BCOO]) -> BCOO:
+    """``change(x)``, with all axes sparse where it mixes axes of different kinds."""
     try:
-        return layout.bcoo_reshape(x, new_sizes=op.shape)
-    except TypeMismatch:  # it mixes axes of different kinds
-        return layout.bcoo_reshape(layout.all_sparse(x), new_sizes=op.shape)
+        return change(x)
+    except TypeMismatch:
+        return change(layout.all_sparse(x))
 
 
 @_on_bcoo(slicing.Rev)

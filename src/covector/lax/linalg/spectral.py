@@ -8,7 +8,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
-from covector.numpy.linalg.operands import subset_of
+from covector.numpy.linalg.operands import singular_subset, subset_of
 from covector.operations.linear_algebra import lapack
 from covector.operations.linear_algebra.eig import Eig
 from covector.operations.linear_algebra.eigh import Eigh
@@ -167,22 +167,12 @@ def svd(
     [3. 2.]
     """
     del algorithm
-    a = as_array(x, "svd")
-    if subset_by_index is not None and full_matrices and compute_uv:
-        raise ArgumentError(
-            "svd gives a subset of the singular vectors or full matrices of them, not "
-            "both: pass full_matrices=False."
-        )
-    outs = SVD(bool(full_matrices), bool(compute_uv))(a)
+    outs = SVD(bool(full_matrices), bool(compute_uv))(as_array(x, "svd"))
+    outs = singular_subset(outs, subset_by_index, full_matrices)
     if not compute_uv:
-        (s,) = outs
-        first, last = subset_of("svd", subset_by_index, s.type.shape[-1])
-        return s[..., first:last] if subset_by_index is not None else s
+        return outs[0]
     u, s, vh = outs
-    if subset_by_index is None:
-        return u, s, vh
-    first, last = subset_of("svd", subset_by_index, s.type.shape[-1])
-    return u[..., first:last], s[..., first:last], vh[..., first:last, :]
+    return u, s, vh
 
 
 def schur(

@@ -15,10 +15,7 @@ __all__ = ["fft2", "fftn", "ifft2", "ifftn", "irfft2", "irfftn", "rfft2", "rfftn
 
 
 def fftn(
-    a: ArrayLike,
-    s: ShapeLike | None = None,
-    axes: Axes = None,
-    norm: str | None = None,
+    a: ArrayLike, s: ShapeLike | None = None, axes: Axes = None, norm: str | None = None
 ) -> Array:
     """The Fourier transform along several axes.
 
@@ -43,10 +40,7 @@ def fftn(
 
 
 def ifftn(
-    a: ArrayLike,
-    s: ShapeLike | None = None,
-    axes: Axes = None,
-    norm: str | None = None,
+    a: ArrayLike, s: ShapeLike | None = None, axes: Axes = None, norm: str | None = None
 ) -> Array:
     """The inverse of ``fftn``.
 
@@ -61,10 +55,7 @@ def ifftn(
 
 
 def rfftn(
-    a: ArrayLike,
-    s: ShapeLike | None = None,
-    axes: Axes = None,
-    norm: str | None = None,
+    a: ArrayLike, s: ShapeLike | None = None, axes: Axes = None, norm: str | None = None
 ) -> Array:
     """The transform of a real signal: of ``fftn`` the first half along one axis.
 
@@ -82,10 +73,7 @@ def rfftn(
 
 
 def irfftn(
-    a: ArrayLike,
-    s: ShapeLike | None = None,
-    axes: Axes = None,
-    norm: str | None = None,
+    a: ArrayLike, s: ShapeLike | None = None, axes: Axes = None, norm: str | None = None
 ) -> Array:
     """The real signal with the ``rfftn`` ``a``.
 

@@ -14,8 +14,8 @@ from covector.numpy.indexing_take import take_along_axis
 from covector.numpy.linalg.operands import (
     matrices,
     refuse_nan,
+    singular_subset,
     square_matrices,
-    subset_of,
     values_of,
 )
 from covector.numpy.sorting import argsort, sort
@@ -167,13 +167,6 @@ def svd(
     See also: ``svdvals``, ``eigh``, ``pinv``.
     """
     x = square_matrices("svd", a) if hermitian else matrices("svd", a)
-    k = min(x.type.shape[-2:])
-    first, last = subset_of("svd", subset_by_index, k)
-    if subset_by_index is not None and full_matrices and compute_uv:
-        raise ArgumentError(
-            "svd gives a subset of the singular vectors or full matrices of them, not "
-            "both: pass full_matrices=False."
-        )
     if hermitian:
         outs = _by_eigenvalues(x, compute_uv)
     else:
@@ -182,14 +175,8 @@ def svd(
     refuse_nan(
         s, f"svd needs finite matrices, but got {x.type} with NaN or infinities."
     )
-    if subset_by_index is not None:
-        s = s[..., first:last]
-    if not compute_uv:
-        return s
-    u, _, vh = outs
-    if subset_by_index is not None:
-        u, vh = u[..., first:last], vh[..., first:last, :]
-    return SVDResult(u, s, vh)
+    outs = singular_subset(outs, subset_by_index, full_matrices)
+    return SVDResult(*outs) if compute_uv else outs[0]
 
 
 def _by_eigenvalues(x: Array, vectors: bool) -> tuple[Array, ...]:

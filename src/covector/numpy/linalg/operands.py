@@ -1,5 +1,6 @@
 """What the functions of linear algebra ask of their operands, and of their results."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -117,3 +118,21 @@ def subset_of(who: str, chosen: tuple[int, int] | None, count: int) -> tuple[int
             f"among {how_many(count, 'value')}."
         )
     return first, last
+
+
+def singular_subset(
+    outs: Sequence[Array], chosen: tuple[int, int] | None, full_matrices: bool
+) -> Sequence[Array]:
+    """What is asked for, by index, of U, S and Vᴴ, or of S alone."""
+    if chosen is None:
+        return outs
+    if full_matrices and len(outs) > 1:
+        raise ArgumentError(
+            "svd gives a subset of the singular vectors or full matrices of them, not "
+            "both: pass full_matrices=False."
+        )
+    s = outs[len(outs) // 2]
+    part = slice(*subset_of("svd", chosen, s.type.shape[-1]))
+    if len(outs) == 1:
+        return [s[..., part]]
+    return [outs[0][..., part], s[..., part], outs[2][..., part, :]]
