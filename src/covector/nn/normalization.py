@@ -1,5 +1,6 @@
 """Softmax and its relatives, standardization, and labels as unit vectors."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
@@ -48,16 +49,34 @@ def _largest(x: Value, axis: Axis, where: ArrayLike | None) -> Array:
     return reduce(_LARGEST, lax.stop_gradient(x), axis, True, lowest, where)
 
 
-def _shifted(x: Value, axis: Axis, where: ArrayLike | None) -> tuple[Array, Array]:
-    """``x`` less its largest element, 0 where it does not count; and that element.
+def _finite(top: Value) -> Array:
+    """``top``, or 0 where that is infinite: then nothing is subtracted."""
+    return cnp.where(cnp.isfinite(top), top, 0)
 
-    Nothing is subtracted where the largest element is not finite. What does not count
-    is taken out before the exponential: behind it, its derivative would be 0 · ∞.
+
+def _below_infinity(top: Value) -> Array:
+    """``top``, or the largest finite number below inf. Where ``top`` is −inf, so are
+    all elements, and the result is NaN in any case.
+
+    XLA:CPU computes a softmax in one kernel, in which it cannot choose.
+    """
+    return cnp.minimum(top, cnp.array(cnp.finfo(top.dtype).max, top.dtype))
+
+
+def _shifted(
+    x: Value, axis: Axis, where: ArrayLike | None, bounded: Callable[[Any], Array]
+) -> tuple[Array, Array]:
+    """``x`` less its largest element, which is ``bounded``, or 0 where it does not
+    count; and that element.
+
+    What does not count is taken out before the exponential: behind it, its derivative
+    would be 0 · ∞.
     """
     if where is not None:
         x = cnp.where(where, x, 0)
-    top = _largest(cnp.real(x), axis, where).astype(x.dtype)
-    shifted = x - cnp.where(cnp.isfinite(top), top, 0)
+    top = _largest(cnp.real(x), axis, where)
+    shifted = x - bounded(top).astype(x.dtype)
+    top = top.astype(x.dtype)
     return (shifted if where is None else cnp.where(where, shifted, 0)), top
 
 
@@ -83,7 +102,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     ``logsumexp``.
     """
     x = inexact("softmax", x)
-    powers = cnp.exp(_shifted(x, axis, where)[0])
+    powers = cnp.exp(_shifted(x, axis, where, _below_infinity)[0])
     if where is None:
         return powers / cnp.sum(powers, axis, keepdims=True)
     powers = cnp.where(where, powers, 0)
@@ -114,7 +133,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     See also: ``softmax``, ``logsumexp``.
     """
     x = inexact("log_softmax", x)
-    shifted, _ = _shifted(x, axis, where)
+    shifted, _ = _shifted(x, axis, where, _below_infinity)
     total = cnp.sum(cnp.exp(shifted), axis, where=where, keepdims=True)
     if where is None:
         return shifted - cnp.log(total)
@@ -190,9 +209,9 @@ def logsumexp(
 @partial(custom_jvp, nondiff_argnums=(1,))
 def _log_sum(a: Value, axes: tuple[int, ...]) -> Array:
     """``_careful`` of one array, for its value: the derivatives are those of that."""
-    shifted, top = _shifted(a, axes, None)
+    shifted, top = _shifted(a, axes, None, _finite)
     total = cnp.sum(cnp.exp(shifted), axes, keepdims=True)
-    return cnp.log(total) + cnp.where(cnp.isfinite(top), top, 0)
+    return cnp.log(total) + _finite(top)
 
 
 @_log_sum.defjvp
@@ -207,8 +226,8 @@ def _careful(
 
     Its derivatives are right where the sum is 0 or infinite, too.
     """
-    shifted, top = _shifted(a, axis, where)
-    largest = cnp.where(cnp.isfinite(top), top, 0)
+    shifted, top = _shifted(a, axis, where, _finite)
+    largest = _finite(top)
     if b is None and not dtypes.is_complex(a.dtype):
         shifted = cnp.where(cnp.isinf(top), _from_infinity(a, top), shifted)
         largest = cnp.where(cnp.isinf(top), top, largest)
