@@ -14,6 +14,7 @@ from covector.core.annotations import ArrayLike, HostArray, Value, with_paramete
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import iinfo
+from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.dispatch.debug_nans import as_one
 from covector.errors import ArgumentError, IntegerOverflow, TypeMismatch
@@ -40,6 +41,7 @@ from covector.operations.reductions import ReduceAnd, highest, lowest
 from covector.operations.selection import where
 from covector.operations.transposing import Reshape
 from covector.operations.windows import GatherDimensionNumbers, GatherScatterMode
+from covector.programs.control_flow.scan import Scan
 
 __all__ = [
     "argmax",
@@ -289,15 +291,19 @@ def _search(a: Value, v: Value, *, side: str, all_pairs: bool) -> Array:
         return ReduceSum((len(shape) - 1,))(
             convert(_before(pairs, others, side), dtype)
         )
-    found = zeros(ArrayType(v.type.shape, dtype))
-    left = n
-    while left:
-        half = (left + 1) // 2
-        last = add(found, scalar(half - 1, dtype))
-        passed = _before(_element(a, last), v, side)
-        found = where(passed, add(found, scalar(half, dtype)), found)
-        left //= 2
-    return found
+    lefts = [n >> k for k in range(n.bit_length())]
+    first, *others = [(left + 1) // 2 for left in lefts]
+
+    def step(a: Value, v: Value, found: Value, half: Value) -> list[Array]:
+        further = add(found, half)
+        last = sub(further, scalar(1, dtype))
+        return [where(_before(_element(a, last), v, side), further, found)]
+
+    half = scalar(first, dtype)
+    (found,) = step(a, v, zeros(ArrayType(v.type.shape, dtype)), half)
+    types = [x.type for x in (a, v, found, half)]
+    search = Scan(stage(step, types, "searchsorted").jaxpr, len(others), 2, 1)
+    return search(a, v, found, as_array(np.array(others, dtype)))[0]
 
 
 def _search_by_sorting(a: Value, v: Value, side: str) -> Any:
