@@ -11,8 +11,9 @@ import covector.numpy as cnp
 from covector import lax
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, scalar
 from covector.numpy.promote import inexact
+from covector.operations.selection import where
 
 __all__ = [
     "celu",
@@ -70,7 +71,7 @@ def relu(x: ArrayLike) -> Array:
     See also: ``leaky_relu``, ``softplus``, ``gelu``.
     """
     x = as_array(x, "relu")
-    return cnp.where(x <= 0, cnp.zeros_like(x), x)
+    return where(x <= 0, scalar(0, x.type.dtype, x.type.weak), x)
 
 
 def relu6(x: ArrayLike) -> Array:

@@ -10,16 +10,20 @@ import numpy as np
 import covector.numpy as cnp
 from covector import lax, options
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, DType, DTypeLike, Value
+from covector.core.annotations import ArrayLike, DType, DTypeLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
 from covector.errors import TypeMismatch
 from covector.numpy.axes import as_integer, canonical_axes
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact
 from covector.numpy.reduction_base import reduce
 from covector.numpy.reductions import MAXIMUM
 from covector.numpy.xp_function import XpArray, xp_function
+from covector.operations.arithmetic import div
+from covector.operations.broadcasting import ReduceSum
 from covector.operations.reductions import ReduceMaxOfNumbers
+from covector.operations.transcendental import exp
 from covector.operations.windows import wide
 from covector.programs.custom_rules.custom_derivative import custom_jvp
 from covector.transforms.derivatives import jvp
@@ -80,6 +84,21 @@ def _shifted(
     return (shifted if where is None else cnp.where(where, shifted, 0)), top
 
 
+def _softmax_on_host(x: HostArray, *, axes: tuple[int, ...]) -> HostArray:
+    """``_softmax`` of NumPy arrays."""
+    top: Any = np.maximum.reduce(x.real, axis=axes, keepdims=True, initial=-np.inf)
+    top = np.minimum(top, np.asarray(cnp.finfo(top.dtype).max, top.dtype))
+    powers = exp.on_host(x - top.astype(x.dtype))
+    return div.on_host(powers, ReduceSum(axes).on_host(powers).reshape(top.shape))
+
+
+@fuse(host=_softmax_on_host)
+def _softmax(x: Value, *, axes: tuple[int, ...]) -> Array:
+    """The softmax of all elements."""
+    powers = cnp.exp(_shifted(x, axes, None, _below_infinity)[0])
+    return powers / cnp.sum(powers, axes, keepdims=True)
+
+
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Probabilities in proportion to eˣ, exp(x) / Σ exp(x), computed without overflow.
 
@@ -102,9 +121,9 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     ``logsumexp``.
     """
     x = inexact("softmax", x)
-    powers = cnp.exp(_shifted(x, axis, where, _below_infinity)[0])
     if where is None:
-        return powers / cnp.sum(powers, axis, keepdims=True)
+        return _softmax(x, axes=canonical_axes("softmax", axis, x.type.ndim))
+    powers = cnp.exp(_shifted(x, axis, where, _below_infinity)[0])
     powers = cnp.where(where, powers, 0)
     total = cnp.sum(powers, axis, keepdims=True)
     return powers / cnp.where(total == 0, 1, total)

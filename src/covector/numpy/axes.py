@@ -69,8 +69,13 @@ def _integer(who: str, axis: Any, name: str) -> int:
     return as_integer(who, axis, name, "an integer or a tuple of integers")
 
 
+_INTEGERS = frozenset({int})
+
+
 def canonical_shape(who: str, shape: Any, name: str = "shape") -> tuple[int, ...]:
     """A shape as a tuple of Python integers; one integer is a shape of one axis."""
+    if type(shape) is tuple and _INTEGERS.issuperset(map(type, shape)):
+        return shape
     if type(shape) is not tuple and not isinstance(shape, list):
         if getattr(shape, "ndim", 0) == 0 and hasattr(shape, "__index__"):
             return (as_size(shape),)

@@ -227,6 +227,8 @@ def from_sequence(who: str, x: Sequence[Any], dtype: Any = None) -> Array:
 def _kinds(x: Sequence[Any]) -> set[type]:
     """The types of all that is not a list or tuple."""
     kinds = set(map(type, x))
+    if kinds <= _PYTHON:
+        return kinds
     nested = {k for k in kinds if issubclass(k, list | tuple)}
     if nested:
         kinds -= nested

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from covector import options
+from covector.core import dtypes
 from covector.core.annotations import (
     ArrayLike,
     DTypeLike,
@@ -125,11 +127,12 @@ def empty(*args: Any, **options: Any) -> Array:
 
 
 def _filled(
-    who: str, value: int, shape: ShapeLike, dtype: Any = None, **options: Any
+    who: str, value: int, shape: ShapeLike, dtype: Any = None, **place: Any
 ) -> Array:
-    to = asked_dtype(float if dtype is None else dtype)
+    x64 = options.current().enable_x64
+    to = dtypes.default_float(x64) if dtype is None else asked_dtype(dtype)
     x = _constant(value, ArrayType(canonical_shape(who, shape), to))
-    return placed(x, **options) if options else x
+    return placed(x, **place) if place else x
 
 
 def full(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, HostArray, Shape, Value
-from covector.core.array_like import Array
+from covector.core.annotations import ArrayLike, DType, HostArray, Shape, Value
+from covector.core.array_like import Array, link
 from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
 from covector.core.sharding.as_sharding import ShardingLike
@@ -26,13 +26,18 @@ from covector.numpy.concatenation import stack
 from covector.numpy.differences import diff
 from covector.numpy.fuse import fuse
 from covector.numpy.indexing import index
-from covector.numpy.promote import inexact, promote_dtypes, promote_dtypes_inexact
+from covector.numpy.promote import (
+    inexact,
+    inexact_dtype,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 from covector.numpy.ranges import linspace
-from covector.numpy.reductions import max, min
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.searching import index_dtype, searchsorted
 from covector.numpy.updating import at
-from covector.operations.arithmetic import add, div, mul, sub
+from covector.numpy.xp_function import XpArray, xp_function
+from covector.operations.arithmetic import div, mul, sub
 from covector.operations.bitwise import and_
 from covector.operations.broadcasting import ReduceSum, filled, zeros
 from covector.operations.casting import convert
@@ -190,16 +195,28 @@ def histogram_bin_edges(
     given = as_array(bins, "histogram_bin_edges")
     if given.type.ndim == 1:
         return given
-    if range is not None:
-        low, high = range
+    if range is None and values.type.size:
+        working = inexact_dtype(values.type.dtype, values.type.weak)
+        low, high = _extrema(values, dtype=working)
     else:
-        low, high = (min(values), max(values)) if values.type.size else (0, 1)
-    _, low, high = promote_dtypes_inexact("histogram_bin_edges", values, low, high)
-    half = scalar(0.5, low.type.dtype)
-    same = eq(low, high)
-    low, high = where(same, sub(low, half), low), where(same, add(high, half), high)
+        _, low, high = promote_dtypes_inexact(
+            "histogram_bin_edges", values, *((0, 1) if range is None else range)
+        )
+        low, high = _apart(link.numpy, low, high)
     edges = linspace(low, high, operator.index(bins) + 1, dtype=low.type.dtype)
     return beside("histogram_bin_edges", edges, values)
+
+
+@xp_function
+def _extrema(xp: Any, x: XpArray, *, dtype: DType) -> tuple[Any, Any]:
+    """The least and the largest element in this dtype, or numbers around both."""
+    return _apart(xp, x.min().astype(dtype), x.max().astype(dtype))
+
+
+def _apart(xp: Any, low: XpArray, high: XpArray) -> tuple[Any, Any]:
+    """Two bounds, half a unit to each side of them where they are equal."""
+    same, half = low == high, low.dtype.type(0.5)
+    return xp.where(same, low - half, low), xp.where(same, high + half, high)
 
 
 def histogram(

@@ -51,8 +51,9 @@ class Span(NamedTuple):
 
 
 WHOLE = Span(None, None, None)
-#: the classes of bounds that need not be looked at
+#: the classes of bounds that need not be looked at, and the spans between such
 _KNOWN = frozenset({int, type(None)})
+_span = lru_cache(8192)(Span)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,10 @@ def canonical_index(x: Value, index: Any) -> tuple[Any, tuple[Any, ...], list[An
     if type(index) is tuple:
         parts = [_entry(e, k, x.type, True) for k, e in enumerate(index)]
     else:
-        parts = [_entry(index, 0, x.type)]
+        part = _entry(index, 0, x.type)
+        if not isinstance(part, Array):
+            return x, (part,), []
+        parts = [part]
     arrays = [p for p in parts if isinstance(p, Array)]
     if not arrays:
         return x, tuple(parts), arrays
@@ -116,8 +120,8 @@ def _entry(entry: Any, position: int, type_: ArrayType, beside: bool = False) ->
     if type(entry) is slice:
         bounds = (entry.start, entry.stop, entry.step)
         if not _KNOWN.issuperset(map(type, bounds)):
-            bounds = [_bound(b, entry, position, type_) for b in bounds]
-        return Span._make(bounds)
+            return Span(*[_bound(b, entry, position, type_) for b in bounds])
+        return _span(*bounds)
     if type(entry) is ConcreteArray and not entry.type.ndim and entry.on_host():
         entry = np.asarray(entry.host())
     array: Any

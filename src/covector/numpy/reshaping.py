@@ -127,6 +127,8 @@ def ravel(
     See also: ``reshape``, ``ravel_multi_index``, ``flatten_util.ravel_pytree``.
     """
     x = as_array(a, "ravel")
+    if x.type.ndim == 1 and order in ("C", "F", "A", "K") and out_sharding is None:
+        return x
     order = "C" if order in ("A", "K") else order
     return reshape(x, (x.type.size,), order, out_sharding=out_sharding)
 

@@ -99,8 +99,7 @@ def where(
         )
     condition = truth("where", condition)
     x, y = promote_dtypes("where", x, y)
-    shape = condition.type.shape
-    if not (shape == x.type.shape == y.type.shape):
+    if len({(), condition.type.shape, x.type.shape, y.type.shape}) > 2:
         condition, x, y = broadcast("where", condition, x, y)
     return _where(condition, x, y)
 
