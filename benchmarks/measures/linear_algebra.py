@@ -11,18 +11,24 @@ from benchmarks.measures.workload import everywhere, normal, workload
 TITLE = "Linear algebra"
 
 FUNCTIONS = ("solve", "cholesky", "inv", "qr", "eigh", "svd")
+#: those that end after a known number of steps
+DIRECT = ("solve", "cholesky", "inv", "qr")
 #: functions of many small matrices; LAPACK is called for each in JAX
 SMALL = ("solve", "cholesky", "inv", "eigh", "svd")
 TEN_TIMES = (Goal(0.1),)
 
 
 def measures(tiny: bool) -> list[Measure]:
-    sizes = (4,) if tiny else (16, 500)
+    sizes = (4,) if tiny else (16, 256, 500)
+    large = 5 if tiny else 1024
     stacks = ((5, 3),) if tiny else ((10_000, 8), (100_000, 3))
     found = [
         row(name, (n, n), f"{name} of {n:,} × {n:,}")
         for name in FUNCTIONS
         for n in sizes
+    ]
+    found += [
+        row(name, (large, large), f"{name} of {large:,} × {large:,}") for name in DIRECT
     ]
     for count, n in stacks:
         goals = TEN_TIMES if n <= 4 else ()

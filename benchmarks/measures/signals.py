@@ -36,7 +36,10 @@ def measures(tiny: bool) -> list[Measure]:
         Measure(
             name,
             lambda cv, what=what: transform(cv, *what),
-            {"numpy": lambda np_, what=what: transform_by_scipy(*what)},
+            {
+                "numpy": lambda np_, what=what: transform_by_scipy(*what),
+                "torch": lambda torch, what=what: transform_by_torch(torch, *what),
+            },
         )
         for name, *what in transforms
     ]
@@ -73,6 +76,13 @@ def transform_by_scipy(
 
     x, along = signal(shape, dtype), tuple(range(-axes, 0))
     return lambda: getattr(scipy.fft, function)(x, axes=along)
+
+
+def transform_by_torch(
+    torch: Any, function: str, shape: tuple[int, ...], axes: int, dtype: Any
+) -> Callable[[], Any]:
+    x, along = torch.from_numpy(signal(shape, dtype)), tuple(range(-axes, 0))
+    return lambda: getattr(torch.fft, function)(x, dim=along)
 
 
 def convolve(cv: Any, side: int, kernel: int) -> Callable[[], Any]:
