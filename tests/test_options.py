@@ -109,7 +109,7 @@ def test_meshes_in_force_may_end_in_another_order():
 def test_names_are_known_with_and_without_prefix():
     assert cv.config.read("jax_enable_x64") is cv.config.read("enable_x64") is False
     assert cv.config.jax_enable_x64 is cv.config.enable_x64 is cv.config.x64_enabled
-    assert set(cv.config.values) == set(options.names())
+    assert {*options.names(), "platforms"} <= set(cv.config.values)
     assert "enable_x64=False" in repr(cv.config)
     with pytest.raises(AttributeError, match="no option 'enable_x46'"):
         _ = cv.config.enable_x46
@@ -369,3 +369,11 @@ def test_a_function_is_traced_again_under_another_value_of_a_users_context():
     assert scale.value == 1.0 and other.value is None
     with pytest.raises(StaticArgumentError, match=r"must be hashable, but got \[1\]"):
         scale([1])
+
+
+def test_what_is_set_for_the_process_can_be_read():
+    assert cv.config.read("num_cpu_devices") is None or cv.config.num_cpu_devices > 0
+    assert cv.config.read("platforms") == cv.config.platform_name
+    before = cv.config.read("compilation_cache_dir")
+    cv.config.update("compilation_cache_dir", before)
+    assert cv.config.values["compilation_cache_dir"] == before

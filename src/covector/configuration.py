@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from covector import options
+from covector import options, variables
 from covector.errors import (
     DeviceError,
     StaticArgumentError,
@@ -19,13 +19,24 @@ from covector.errors import (
 )
 from covector.runtime import client, compilation_cache
 
-#: names that are set once, before the first device is used, or that are no options
-_PROCESS_SETTINGS: dict[str, Callable[[Any], None]] = {
-    "num_cpu_devices": client.set_cpu_devices,
-    "compilation_cache_dir": compilation_cache.set_directory,
-    "platforms": client.set_platforms,
-    "platform_name": client.set_platforms,
+
+def _platforms() -> str | None:
+    names = variables.PLATFORMS.read() or variables.JAX_PLATFORMS.read()
+    return ",".join(names) or None
+
+
+#: names that are set once, before the first device is used, or that are no options: how
+#: they are read, and set
+_PROCESS_SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+    "num_cpu_devices": (client.cpu_devices_wanted, client.set_cpu_devices),
+    "compilation_cache_dir": (
+        compilation_cache.directory,
+        compilation_cache.set_directory,
+    ),
+    "platforms": (_platforms, client.set_platforms),
+    "platform_name": (_platforms, client.set_platforms),
 }
+_NAMES = (*options.names(), *_PROCESS_SETTINGS)
 
 
 class Config:
@@ -52,7 +63,8 @@ class Config:
         """
         name = name.removeprefix("jax_")
         if name in _PROCESS_SETTINGS:
-            _PROCESS_SETTINGS[name](value)
+            _, update = _PROCESS_SETTINGS[name]
+            update(value)
             return
         self._check(name)
         if name == "default_device":
@@ -62,6 +74,9 @@ class Config:
     def read(self, name: str) -> Any:
         """The value of an option, as this thread sees it."""
         name = name.removeprefix("jax_")
+        if name in _PROCESS_SETTINGS:
+            read, _ = _PROCESS_SETTINGS[name]
+            return read()
         self._check(name)
         return getattr(options.current(), name)
 
@@ -72,19 +87,18 @@ class Config:
     @property
     def values(self) -> dict[str, Any]:
         """All options by name."""
-        return {name: self.read(name) for name in options.names()}
+        return {name: self.read(name) for name in _NAMES}
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name.removeprefix("jax_") not in options.names():
+        if name.startswith("_") or name.removeprefix("jax_") not in _NAMES:
             raise AttributeError(f"covector.config has no option {name!r}")
         return self.read(name)
 
     def _check(self, name: str) -> None:
-        known = (*options.names(), *_PROCESS_SETTINGS)
-        if name not in known:
+        if name not in _NAMES:
             raise UnknownOption(
-                f"covector.config has no option {name!r}.{did_you_mean(name, known)} "
-                f"The options are {', '.join(known)}."
+                f"covector.config has no option {name!r}.{did_you_mean(name, _NAMES)} "
+                f"The options are {', '.join(_NAMES)}."
             )
 
     def __repr__(self) -> str:

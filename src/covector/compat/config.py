@@ -18,7 +18,7 @@ from covector import options, variables
 from covector.compat.names import rows
 from covector.configuration import Config
 from covector.errors import SettingError, UnknownOption, did_you_mean
-from covector.runtime import client, compilation_cache
+from covector.runtime import client
 
 _PREFIX = "jax_"
 _SET = re.compile(r"(?<!\S)(\w+)=(\S+)")
@@ -44,23 +44,17 @@ for _row in rows("options.txt"):
         IGNORED |= _values
 
 
-def _platforms() -> str:
-    return ",".join(variables.PLATFORMS.read() or variables.JAX_PLATFORMS.read())
-
-
 #: what the field calls the ways to print a traceback
 _FILTERING = {"filtered": "auto", "full": "off"}
-#: options that are held elsewhere, or under another name: how they are read
+#: options that are read otherwise, or have another name
 _READ: dict[str, Callable[[], Any]] = {
-    "compilation_cache_dir": compilation_cache.directory,
     "enable_checks": lambda: options.settings.check_programs,
     "num_cpu_devices": lambda: client.cpu_devices_wanted() or -1,
-    "platform_name": _platforms,
-    "platforms": lambda: _platforms() or None,
+    "platform_name": lambda: Config().read("platform_name") or "",
     "traceback_filtering": lambda: _FILTERING[options.current().traceback],
 }
 #: all options, without the prefix
-_KNOWN = (*options.names(), *_READ, *IGNORED, *FIXED)
+_KNOWN = tuple({**Config().values, **_READ, **IGNORED, **FIXED})
 
 
 class FieldConfig(Config):

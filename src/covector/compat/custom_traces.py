@@ -15,7 +15,7 @@ parameters by their names in the field:
 For covector it is a trace like any other, between the trace below and the operations.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.compat.linear_util import wrap_init
@@ -34,46 +34,36 @@ from covector.lowering.evaluate import base
 from covector.programs.custom_rules.custom_call import CustomCall
 
 
+def _wanted(method: str) -> Callable[..., Any]:
+    """The method of a class that cannot do without one of its own."""
+
+    def unable(self: Any, primitive: Any, *_: Any, **__: Any) -> Any:
+        raise MissingRule(
+            f"{type(self).__name__} cannot process {primitive.name}: give the class "
+            f"the method {method}."
+        )
+
+    return unable
+
+
 class Trace(core.Trace):
     """A meaning for operations, which are told by their names in the field.
 
     The attribute ``parent_trace`` is the trace below. It is the current one while this
-    one is told of an operation.
+    one is told of an operation. The methods give a result, or the list of results: of a
+    primitive, and of a function that has a rule for derivatives, or for reverse mode.
     """
 
     parent_trace: Any = None
 
-    def process_primitive(
-        self, primitive: Any, tracers: Sequence[Any], params: dict[str, Any]
-    ) -> Any:
-        """The result of a primitive on tracers, or the list of results."""
-        raise self._unable(primitive, "process_primitive(primitive, tracers, params)")
-
-    def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, *, symbolic_zeros: bool
-    ) -> Any:
-        """The results of ``fun``, which has a rule for derivatives."""
-        raise self._unable(
-            primitive,
-            "process_custom_jvp_call(primitive, fun, jvp, tracers, *, symbolic_zeros)",
-        )
-
-    def process_custom_vjp_call(  # noqa: PLR0913, PLR0917  as it is called there
-        self,
-        primitive: Any,
-        fun: Any,
-        fwd: Any,
-        bwd: Any,
-        tracers: Any,
-        out_trees: Any,
-        symbolic_zeros: bool,
-    ) -> Any:
-        """The results of ``fun``, which has rules for reverse mode."""
-        raise self._unable(
-            primitive,
-            "process_custom_vjp_call(primitive, fun, fwd, bwd, tracers, out_trees, "
-            "symbolic_zeros)",
-        )
+    process_primitive = _wanted("process_primitive(primitive, tracers, params)")
+    process_custom_jvp_call = _wanted(
+        "process_custom_jvp_call(primitive, fun, jvp, tracers, *, symbolic_zeros)"
+    )
+    process_custom_vjp_call = _wanted(
+        "process_custom_vjp_call(primitive, fun, fwd, bwd, tracers, out_trees, "
+        "symbolic_zeros)"
+    )
 
     def stage_value(self, val: Any) -> Any:
         """A value from outside, as this trace has it."""
@@ -82,12 +72,6 @@ class Trace(core.Trace):
     def full_raise(self, x: Any) -> Any:
         """``x`` as a tracer."""
         return x if isinstance(x, core.Tracer) else self.stage_value(x)
-
-    def _unable(self, primitive: Any, method: str) -> MissingRule:
-        return MissingRule(
-            f"{type(self).__name__} cannot process {primitive.name}: give the class "
-            f"the method {method}."
-        )
 
     # -- as a trace of covector --------------------------------------------------------
 

@@ -131,52 +131,6 @@ def wrap_init(
 # -- transformations -------------------------------------------------------------------
 
 
-def _curried(wrap: Callable[..., Any]) -> Callable[..., Any]:
-    """``wrap(transformation)(fun, *static)``."""
-
-    @functools.wraps(wrap)
-    def of_transformation(around: Callable[..., Any], *args: Any) -> Any:
-        return wrap(around, *args) if args else functools.partial(wrap, around)
-
-    return of_transformation
-
-
-@_curried
-def transformation2(around: Any, fun: WrappedFun, *static: Hashable) -> WrappedFun:
-    """``fun`` within ``around(fun, *static, *args)``."""
-    return fun.wrap(around, *static)
-
-
-@_curried
-def transformation_with_aux2(
-    around: Any, fun: WrappedFun, *static: Hashable, **_: Any
-) -> tuple[WrappedFun, Callable[[], Any]]:
-    """``fun`` within ``around(fun, store, *static, *args)``, and the function that says
-    what was stored.
-    """
-    store = Store()
-    return fun.wrap(around, store, *static), lambda: store.val
-
-
-@_curried
-def transformation(generator: Any, fun: WrappedFun, *static: Hashable) -> WrappedFun:
-    """``fun`` within a generator, which yields arguments ``(args, kwargs)`` and, sent
-    the results, yields results.
-    """
-    return fun.wrap(_run, generator, *static)
-
-
-@_curried
-def transformation_with_aux(
-    generator: Any, fun: WrappedFun, *static: Hashable
-) -> tuple[WrappedFun, Callable[[], Any]]:
-    """The same with a generator that yields results and something beside them, and the
-    function that says that.
-    """
-    store = Store()
-    return fun.wrap(_run_with_aux, store, generator, *static), lambda: store.val
-
-
 def _run(fun: Callable[..., Any], generator: Any, *args: Any, **kwargs: Any) -> Any:
     running = generator(*args, **kwargs)
     inner, named = next(running)
@@ -191,6 +145,32 @@ def _run_with_aux(
     results, aux = _run(fun, generator, *args, **kwargs)
     store.store(aux)
     return results
+
+
+def _adding(*run: Callable[..., Any], says: bool = False) -> Callable[..., Any]:
+    """``transformation(around)(fun, *static)``: ``fun`` with one more transformation;
+    and what it ``says`` beside the results, as a function.
+    """
+
+    def wrap(around: Any, fun: WrappedFun, *static: Hashable, **_: Any) -> Any:
+        first, *rest = (*run, around)
+        stores = [Store()] if says else []
+        wrapped = fun.wrap(first, *stores, *rest, *static)
+        return (wrapped, lambda: stores[0].val) if says else wrapped
+
+    def of_transformation(around: Callable[..., Any], *args: Any) -> Any:
+        return wrap(around, *args) if args else functools.partial(wrap, around)
+
+    return of_transformation
+
+
+#: within ``around(fun, *static, *args)``, or ``around(fun, store, *static, *args)``
+transformation2 = _adding()
+transformation_with_aux2 = _adding(says=True)
+#: within a generator, which yields arguments ``(args, kwargs)`` and, sent the results,
+#: yields results; or these and something beside them
+transformation = _adding(_run)
+transformation_with_aux = _adding(_run_with_aux, says=True)
 
 
 def merge_linear_aux(

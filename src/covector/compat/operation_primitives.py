@@ -213,33 +213,6 @@ class OperationPrimitive(Primitive):
         setattr(self.operation_class, method, rule)
 
 
-class Composition(Primitive):
-    """A primitive of the field that is a function of covector.
-
-    In a program there are the operations that the function makes, and never it.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *,
-        multiple_results: bool = False,
-        call_primitive: bool = False,
-    ) -> None:
-        super().__init__(name)
-        self.function = function
-        self.multiple_results = multiple_results
-        self.call_primitive = call_primitive
-        PRIMITIVES[name] = self
-
-    def bind(self, *args: Any, **params: Any) -> Any:
-        out = self.function(*args, **params)
-        return list(out) if self.multiple_results else out
-
-    impl = bind
-
-
 # -- the tables ------------------------------------------------------------------------
 
 #: primitives by their names in the field
@@ -300,6 +273,23 @@ def primitive(
             spelling.read(*_WORD.fullmatch(word).groups())  # type: ignore[union-attr]
     made = [kind(n, _operations()[ours or n], spelling) for n, ours in names]
     return made[-1]
+
+
+def composition(
+    name: str, function: Callable[..., Any], several: bool = False, calls: bool = False
+) -> None:
+    """Enter a primitive of the field that is a function of covector.
+
+    In a program there are the operations that the function makes, and never it.
+    """
+    made = PRIMITIVES[name] = Primitive(name)
+    made.multiple_results, made.call_primitive = several, calls
+
+    def bind(*args: Any, **params: Any) -> Any:
+        out = function(*args, **params)
+        return list(out) if several else out
+
+    made.bind = made.impl = bind
 
 
 def enter_others() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from covector import lax, random
 from covector.compat.jaxprs import ClosedJaxpr, jaxpr_as_fun
-from covector.compat.operation_primitives import EXPANSIONS, Composition
+from covector.compat.operation_primitives import EXPANSIONS, composition
 from covector.compat.restaging import as_closed
 from covector.operations.arithmetic import SumOfProducts, add, mul
 from covector.operations.multiply_add import MultiplyAdd
@@ -62,18 +62,18 @@ def _closed_call(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
     return jaxpr_as_fun(as_closed(call_jaxpr))(*args)
 
 
-Composition("add_any", add)
-Composition("after_all", lax.after_all)
-Composition("approx_top_k", _approx_top_k, multiple_results=True)
-Composition("call", _call, multiple_results=True, call_primitive=True)
-Composition("closed_call", _closed_call, multiple_results=True, call_primitive=True)
-Composition("create_token", lax.create_token)
-Composition("mulhi", lax.mulhi)
-Composition("ragged_all_to_all", lax.ragged_all_to_all)
-Composition("ragged_dot_general", lax.ragged_dot_general)
-Composition("random_gamma", _random_gamma)
-Composition("reduce", _reduce, multiple_results=True)
-Composition("reduce_window", _reduce_window, multiple_results=True)
-Composition("rng_bit_generator", lax.rng_bit_generator, multiple_results=True)
-Composition("scatter-sub", _scatter_sub)
-Composition("tile", lax.tile)
+composition("add_any", add)
+composition("after_all", lax.after_all)
+composition("approx_top_k", _approx_top_k, several=True)
+composition("call", _call, several=True, calls=True)
+composition("closed_call", _closed_call, several=True, calls=True)
+composition("create_token", lax.create_token)
+composition("mulhi", lax.mulhi)
+composition("ragged_all_to_all", lax.ragged_all_to_all)
+composition("ragged_dot_general", lax.ragged_dot_general)
+composition("random_gamma", _random_gamma)
+composition("reduce", _reduce, several=True)
+composition("reduce_window", _reduce_window, several=True)
+composition("rng_bit_generator", lax.rng_bit_generator, several=True)
+composition("scatter-sub", _scatter_sub)
+composition("tile", lax.tile)
