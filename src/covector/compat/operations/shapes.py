@@ -17,11 +17,11 @@ from covector.core import dtypes
 from covector.core import primitive as core
 from covector.core.types import Shape
 from covector.errors import ArgumentError
-from covector.lax import squeeze
+from covector.lax import expand_dims, squeeze
 from covector.numpy.updating import fill_text
 from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
 from covector.operations.gathering import FILL_OR_DROP
-from covector.operations.slicing import Slice, insert
+from covector.operations.slicing import Slice
 from covector.operations.transposing import Reshape
 from covector.operations.windows import default_fill
 
@@ -101,15 +101,10 @@ def _slice_then_squeeze(op: Any, types: Types) -> Callable[..., Any] | None:
 def _expand_then_update(op: Any, types: Types) -> Callable[..., Any] | None:
     if not op.inserted:
         return None
-
-    def updated(x: Any, update: Any, *starts: Any) -> list[Any]:
-        shape = update.type.shape
-        for axis in sorted(op.inserted):
-            shape = insert(shape, axis, 1)
-        window = Reshape(shape)(update)
-        return [op.replace(inserted=())(x, window, *starts)]
-
-    return updated
+    whole = op.replace(inserted=())
+    return lambda x, update, *starts: [
+        whole(x, expand_dims(update, op.inserted), *starts)
+    ]
 
 
 EXPANSIONS[Slice] = _slice_then_squeeze
