@@ -10,6 +10,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from covector.compat.primitives import Primitive
 from covector.core.trace import current
 from covector.errors import MissingRule
 from covector.lowering.evaluate import base
@@ -37,13 +38,8 @@ aval_method = namedtuple("aval_method", "fun")
 aval_property = namedtuple("aval_property", "fget")
 
 
-class HiPrimitive:
+class HiPrimitive(Primitive):
     """An operation on such values; a subclass says in ``impl`` what it computes."""
-
-    multiple_results = False
-
-    def __init__(self, name: str) -> None:
-        self.name = name
 
     def impl(self, *args: Any, **parameters: Any) -> Any:
         raise MissingRule(
@@ -61,9 +57,6 @@ class HiPrimitive:
                 "(covector.new_ref), which programs can change."
             )
         return self.impl(*args, **parameters)
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 #: functions that give the type of a value, by the class of the value

@@ -42,17 +42,9 @@ class Tracer(core.Tracer, metaclass=_Tracers):
         self._trace = trace  # type: ignore[misc]
         self._aval = aval
 
-    @property
-    def aval(self) -> Any:
-        return self._aval
-
-    @property
-    def owner(self) -> Any:  # type: ignore[override]
-        return self._trace
-
-    @property
-    def type(self) -> ArrayType:  # type: ignore[override]
-        return self.aval
+    aval: Any = property(lambda self: self._aval)
+    owner: Any = property(lambda self: self._trace)
+    type: Any = property(lambda self: self.aval)
 
     def full_lower(self) -> Any:
         return self

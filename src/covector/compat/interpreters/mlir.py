@@ -245,11 +245,9 @@ def dense_int_array(xs: Any) -> Any:
     return hlo.dims(tuple(map(int, xs)))
 
 
-def i32_attr(i: int) -> Any:
-    """An integer of 32 bits as an attribute."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), i)
+def _integer_attr(bits: int) -> Callable[[int], Any]:
+    """The function that makes attributes of integers of so many bits."""
+    return lambda i: ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), i)
 
 
-def i64_attr(i: int) -> Any:
-    """An integer of 64 bits as an attribute."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i)
+i32_attr, i64_attr = _integer_attr(32), _integer_attr(64)
