@@ -262,16 +262,26 @@ class AxisIndex(Collective):
 
 
 @operation
-class AllGather(Collective):
-    """The operands of all ``size`` participants, or those of the group, along array
-    axis ``at``: a new one, or, when ``tiled``, end to end along an old one.
-    """
+class _Parts(Collective):
+    """What has, along array axis ``at``, a part for each of ``size`` participants."""
 
     axis: Axis
     size: int
     at: int
     tiled: bool
     groups: Groups = None
+
+    def shifted(self, n: int) -> "_Parts":
+        return self.replace(at=self.at + n)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [self]
+
+
+class AllGather(_Parts):
+    """The operands of all ``size`` participants, or those of the group, along array
+    axis ``at``: a new one, or, when ``tiled``, end to end along an old one.
+    """
 
     uniform = True
 
@@ -282,12 +292,6 @@ class AllGather(Collective):
         else:
             shape.insert(self.at, self.size)
         return (x.with_shape(tuple(shape)),)
-
-    def shifted(self, n: int) -> "AllGather":
-        return self.replace(at=self.at + n)
-
-    def differential(self, out: Value, x: Value) -> LinearMaps:
-        return [self]
 
     def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         if self.groups is None and self.axis in x.type.varying:
@@ -313,17 +317,10 @@ class AllGather(Collective):
         return ((merged(x, self.at) if self.tiled else x),), (None,)
 
 
-@operation
-class PSumScatter(Collective):
+class PSumScatter(_Parts):
     """The sum over the named axis, of which each participant gets its part of array
     axis ``at``.
     """
-
-    axis: Axis
-    size: int
-    at: int
-    tiled: bool
-    groups: Groups = None
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         shape = list(x.shape)
@@ -343,12 +340,6 @@ class PSumScatter(Collective):
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
         return Work(flops=types[0].size - outs[0].size)
-
-    def shifted(self, n: int) -> "PSumScatter":
-        return self.replace(at=self.at + n)
-
-    def differential(self, out: Value, x: Value) -> LinearMaps:
-        return [self]
 
     def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [AllGather(**self.parameters)(cotangents[0])]
