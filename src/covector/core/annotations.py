@@ -220,7 +220,7 @@ def decorating(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(fun: Any = None, **options: Any) -> Any:
         if fun is None:
-            return functools.partial(function, **options)
+            return functools.partial(called, **options)
         return function(fun, **options)
 
     signature = inspect.signature(function)

@@ -155,14 +155,8 @@ def conv(
     >>> print(conv(np.ones((1, 1, 4)), np.ones((1, 1, 3)), (1,), 'SAME')[0, 0])
     [2. 3. 3. 2.]
     """
-    return conv_general_dilated(
-        lhs,
-        rhs,
-        window_strides,
-        padding,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
+    how = {"precision": precision, "preferred_element_type": preferred_element_type}
+    return conv_general_dilated(lhs, rhs, window_strides, padding, **how)
 
 
 def conv_with_general_padding(
@@ -182,16 +176,9 @@ def conv_with_general_padding(
     >>> conv_with_general_padding(x, w, (1,), ((0, 1),), (2,), None).shape
     (1, 1, 7)
     """
-    return conv_general_dilated(
-        lhs,
-        rhs,
-        window_strides,
-        padding,
-        lhs_dilation,
-        rhs_dilation,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
+    dilations = lhs_dilation, rhs_dilation
+    how = {"precision": precision, "preferred_element_type": preferred_element_type}
+    return conv_general_dilated(lhs, rhs, window_strides, padding, *dilations, **how)
 
 
 def conv_transpose(
