@@ -14,7 +14,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import export, lax, monitoring
-from covector.operations.sorting_on_host import is_quick
+from covector.operations.sorting_on_host import first_of, is_quick
 
 N = 3000
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "f2", "f4", ml_dtypes.bfloat16]
@@ -141,6 +141,15 @@ def test_the_largest_of_many_are_found_in_numpy(ties):
     for values, positions in (top(x), lax.top_k(cnp.asarray(x), 30)):
         assert (np.asarray(positions) == wanted).all()
         assert (bits(values) == bits(np.take_along_axis(x, wanted, 1))).all()
+
+
+@pytest.mark.parametrize("count", [1, 7, 300])
+@pytest.mark.parametrize("several", [2, 2**31 - 1])
+def test_the_first_of_rows_are_those_of_a_stable_sort(count, several):
+    keys = np.random.default_rng(0).integers(-several, several, (5, 1003), np.int32)
+    keys[0], keys[1, 1000:] = 2**31 - 1, -(2**31)
+    wanted = np.argsort(keys, 1, "stable")[:, :count]
+    np.testing.assert_array_equal(first_of(keys, count), wanted)
 
 
 def test_several_keys_are_sorted_one_after_the_other():

@@ -17,6 +17,8 @@ from covector.runtime import host_calls
 
 #: which of two neighbouring integers of 32 bits is the low half of one of 64
 _LOW, _HIGH = (0, 1) if sys.byteorder == "little" else (1, 0)
+#: into how many groups a row is divided at least, of how many elements
+_GROUPS, _WORTH_GROUPING = 64, 4
 
 
 def is_quick(dtype: DType, alone: bool) -> bool:
@@ -108,19 +110,28 @@ def first_of(keys: HostArray, count: HostArray | int) -> HostArray:
     equal ones the first come first.
     """
     rows, count = keys.reshape(-1, keys.shape[-1]), int(count)
-    last = np.partition(rows, count - 1)[:, count - 1 : count]
-    found = np.flatnonzero(rows <= last)
-    if found.size == len(rows) * count:
-        columns = (found % rows.shape[1]).reshape(-1, count)
-        rows = rows.reshape(-1)[found].reshape(-1, count)
-    else:  # some rows have several that are equal to the last one
-        columns = np.arange(rows.shape[1])
-    both = _packed(rows, columns)
-    whole = both.view(np.int64)[..., 0]
-    if whole.shape[1] > count:
-        whole = np.partition(whole, count - 1)[:, :count]
-    ordered = np.sort(whole)[..., None].view(np.int32)[..., _LOW]
+    found = np.flatnonzero(rows <= _bound(rows, count))
+    row, column = np.divmod(found, rows.shape[1])
+    in_row = np.bincount(row, minlength=len(rows))
+    place = np.arange(found.size) - np.repeat(np.cumsum(in_row) - in_row, in_row)
+    # A key and its index are one integer; the largest fills what is left of a row.
+    both = np.full((len(rows), in_row.max()), np.iinfo(np.int64).max)
+    both[row, place] = (rows.reshape(-1)[found].astype(np.int64) << 32) | column
+    both.sort()
+    ordered = both[:, :count].astype(np.int32)
     return np.ascontiguousarray(ordered).reshape(*keys.shape[:-1], count)
+
+
+def _bound(rows: HostArray, count: int) -> HostArray:
+    """A number for each row that at least ``count`` elements do not exceed, and few
+    more: of the least of many groups of elements, as many do not.
+    """
+    groups = max(4 * count, _GROUPS)
+    size = rows.shape[1] // groups
+    if size >= _WORTH_GROUPING:
+        divided = rows[:, : groups * size].reshape(len(rows), size, groups)
+        rows = divided.min(1)
+    return np.partition(rows, count - 1)[:, count - 1 : count]
 
 
 def _first_in_program(keys: HostArray, count: HostArray) -> tuple[HostArray]:
