@@ -177,7 +177,7 @@ import numpy as np
 from covector.experimental import checkpoint
 for k in range(1, 10_000):
     tree = {name: np.full(20_000, k) for name in "abcd"} | {"k": k}
-    checkpoint.save(sys.argv[1], tree, overwrite=True, wait=k % 2 == 0)
+    checkpoint.save(sys.argv[1], tree, overwrite=True, wait=k % 2 == 1)
     print(k, flush=True)
 """
 
