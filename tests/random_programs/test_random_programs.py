@@ -14,7 +14,7 @@ from tests.random_programs.program import is_whole, walk
 from tests.random_programs.running import Failure, error_of, run
 
 #: seconds of programs in the suite, and how many at most
-SECONDS, MOST = 45.0, 60
+SECONDS, MOST = 30.0, 40
 
 
 @pytest.fixture(autouse=True)
