@@ -56,7 +56,7 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
     functions[name] = None  # until it is connected
 
     def operator(self: Any, other: Any) -> Any:
-        if isinstance(other, Operators) or is_operand(other):
+        if isinstance(other, Operators) or type(other) in _USUAL or is_operand(other):
             return functions[name](self, other)
         return NotImplemented
 
@@ -66,7 +66,7 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
 
 def _reflected(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        if is_operand(other):
+        if type(other) in _USUAL or is_operand(other):
             return link.functions[name](other, self)
         return NotImplemented
 

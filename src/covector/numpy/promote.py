@@ -65,8 +65,11 @@ def promote(who: str, *args: Any) -> Sequence[Array]:
     """Operands as arrays of one element type and one shape (or scalars)."""
     if len(args) == 2:
         x, y = args
-        if isinstance(x, Array) and isinstance(y, Array) and x.type is y.type:
-            return args
+        if isinstance(x, Array):
+            if type(y) in _PYTHON:  # a scalar, which is of any shape
+                return _joined(x, y, False)
+            if isinstance(y, Array) and x.type is y.type:
+                return args
     return _one_shape(who, promote_dtypes(who, *args))
 
 
@@ -79,7 +82,7 @@ def promote_compared(who: str, x: Any, y: Any) -> Sequence[Array]:
     if isinstance(x, Array) and isinstance(y, Array) and x.type is y.type:
         return x, y
     try:
-        return _one_shape(who, promote_dtypes(who, x, y))
+        return promote(who, x, y)
     except IntegerOverflow:
         pass
     if type(x) in _PYTHON and type(y) in _PYTHON:
@@ -124,7 +127,7 @@ def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Array]:
     if isinstance(x, Array) and isinstance(y, Array) and x.type is y.type:
         return x, y
     try:
-        return _one_shape(who, promote_dtypes(who, x, y))
+        return promote(who, x, y)
     except IntegerOverflow:
         if type(x) is type(y):
             raise
@@ -171,6 +174,13 @@ def bound_in(bound: Any, dtype: DType, *, upper: bool) -> Any:
 
 def promote_inexact(who: str, *args: Any) -> Sequence[Array]:
     """As ``promote``, integers and bools becoming floating-point numbers."""
+    if len(args) == 2:
+        x, y = args
+        if isinstance(x, Array):
+            if type(y) in _PYTHON:
+                return _joined(x, y, True)
+            if isinstance(y, Array) and x.type is y.type and x.type.inexact:
+                return args
     return _one_shape(who, promote_dtypes_inexact(who, *args))
 
 
