@@ -27,10 +27,7 @@ from covector.core.annotations import ArrayLike, with_parameters_of
 from covector.core.convert import as_array, type_of
 from covector.core.sharding.as_sharding import Layout
 from covector.core.types import ArrayType
-from covector.errors import (
-    ArgumentError,
-    how_many,
-)
+from covector.errors import ArgumentError, how_many
 from covector.lowering import hlo
 from covector.runtime import foreign_functions
 from covector.runtime.foreign_functions import include_dir

@@ -5,17 +5,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from covector.cli import (
-    cache,
-    demo,
-    doctor,
-    dropin,
-    explain,
-    help,
-    launch,
-    run,
-    trace,
-)
+from covector.cli import cache, demo, doctor, dropin, explain, help, launch, run, trace
 from covector.version import __version__
 
 COMMANDS = {

@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 
 from covector.callbacks.callback import DebugCallback
-from covector.callbacks.host_functions import (
-    HostFunction,
-    ResultSpec,
-    split_arguments,
-)
+from covector.callbacks.host_functions import HostFunction, ResultSpec, split_arguments
 from covector.core.array_like import Array
 from covector.core.flat import arrays, who_of
 

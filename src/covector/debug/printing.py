@@ -19,10 +19,7 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import type_of
 from covector.debug.callback import call_with_values, has_dtype
-from covector.errors import (
-    ArgumentError,
-    how_many,
-)
+from covector.errors import ArgumentError, how_many
 
 _logger = logging.getLogger("covector")
 

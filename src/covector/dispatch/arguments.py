@@ -261,9 +261,7 @@ class JitSpec(NamedTuple):
     def check_memory(self, compiled: Any, who: str) -> None:
         """Raise where a compiled program needs more memory than it may."""
         if self.memory_limit is not None:
-            from covector.dispatch.memory_limit import (  # noqa: PLC0415  rare
-                check_memory,
-            )
+            from covector.dispatch.memory_limit import check_memory  # noqa: PLC0415  rare
 
             check_memory(compiled, self.memory_limit, who)
 

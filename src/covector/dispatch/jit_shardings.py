@@ -22,12 +22,7 @@ from covector.core.sharding.shardings import (
 )
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
-from covector.errors import (
-    ArgumentError,
-    DeviceError,
-    DeviceMismatch,
-    ShardingError,
-)
+from covector.errors import ArgumentError, DeviceError, DeviceMismatch, ShardingError
 from covector.lowering.placement import Meshes, MeshPlacement, Placement, on_mesh
 from covector.operations.placement import ShardingConstraint
 from covector.placement.device_put import device_put

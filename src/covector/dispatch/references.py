@@ -11,13 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Jaxpr
-from covector.core.references import (
-    Ref,
-    check_names,
-    on_values,
-    values_of,
-    write_back,
-)
+from covector.core.references import Ref, check_names, on_values, values_of, write_back
 from covector.core.staging import Staged, stage
 from covector.core.types import AbstractRef
 

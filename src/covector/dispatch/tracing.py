@@ -14,11 +14,7 @@ from covector.dispatch import program_cache, recompiles
 from covector.dispatch.arguments import ProgramKey
 from covector.dispatch.jit_shardings import NOTHING
 from covector.dispatch.program import Program
-from covector.dispatch.references import (
-    References,
-    references_of,
-    stage_on_values,
-)
+from covector.dispatch.references import References, references_of, stage_on_values
 from covector.fingerprints.fingerprint import fingerprint_of, is_unchanged
 from covector.lowering.evaluate import base
 from covector.lowering.placement import meshes_of

@@ -6,10 +6,7 @@ from covector import namespaces, tree
 from covector.core.annotations import PyTree
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import Format, Layout
-from covector.errors import (
-    ArgumentError,
-    how_many,
-)
+from covector.errors import ArgumentError, how_many
 from covector.operations.identities import LayoutConstraint
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]

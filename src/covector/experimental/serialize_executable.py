@@ -26,12 +26,7 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.dispatch.stages import Compiled
-from covector.errors import (
-    ExportError,
-    TreeMismatch,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ExportError, TreeMismatch, TypeMismatch, how_many
 from covector.export.deserialization import read_types
 from covector.export.serialization import written_type
 from covector.lowering.compiled import ShardedProgram

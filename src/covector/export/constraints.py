@@ -3,13 +3,7 @@
 from typing import NamedTuple
 
 from covector.errors import ArgumentError
-from covector.export.expressions import (
-    Expression,
-    Function,
-    Values,
-    function,
-    number,
-)
+from covector.export.expressions import Expression, Function, Values, function, number
 from covector.export.parsing import parse
 
 

@@ -10,10 +10,7 @@ from covector.core.sharding.mesh import AbstractMesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
-from covector.errors import (
-    ExportError,
-    how_many,
-)
+from covector.errors import ExportError, how_many
 from covector.export import trees
 from covector.export.exported import Exported
 from covector.export.parsing import parse

@@ -6,10 +6,7 @@ from typing import Any
 from covector import tree
 from covector.core.annotations import PyTree
 from covector.core.convert import ShapeDtypeStruct, type_of
-from covector.errors import (
-    ArgumentError,
-    how_many,
-)
+from covector.errors import ArgumentError, how_many
 from covector.export.expressions import Expression
 from covector.export.parsing import PLACEHOLDER, Entry, parse_shape
 from covector.export.symbolic_scope import Dimension, SymbolicScope

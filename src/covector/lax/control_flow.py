@@ -17,12 +17,7 @@ from covector.core.flat import arrays, check_functions, describe, hide
 from covector.core.references import values_of
 from covector.core.source import function_line, function_name, user_line
 from covector.errors import TypeMismatch
-from covector.lax.loop_arguments import (
-    bounds,
-    kept_carries,
-    leading_length,
-    unrolled,
-)
+from covector.lax.loop_arguments import bounds, kept_carries, leading_length, unrolled
 from covector.operations.arithmetic import add
 from covector.operations.casting import convert
 from covector.operations.comparison import lt

@@ -5,10 +5,7 @@ from typing import Any, TypeAlias
 
 from covector.core import dtypes
 from covector.core.types import ArrayType
-from covector.errors import (
-    ArgumentError,
-    how_many,
-)
+from covector.errors import ArgumentError, how_many
 from covector.operations.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilated,

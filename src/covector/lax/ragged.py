@@ -13,12 +13,7 @@ from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.errors import (
-    ArgumentError,
-    DTypeError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, DTypeError, TypeMismatch, how_many
 from covector.lax.contraction import dot_general
 from covector.numpy.promote import broadcast, promote_dtypes
 from covector.operations.broadcasting import BroadcastInDim

@@ -18,11 +18,7 @@ from covector.core.sharding.shardings import NamedSharding, Sharding, Tiles
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.core.types import ArrayType
-from covector.errors import (
-    DeviceMismatch,
-    ShardingError,
-    how_many,
-)
+from covector.errors import DeviceMismatch, ShardingError, how_many
 from covector.runtime import client
 
 REPLICATED = PartitionSpec()

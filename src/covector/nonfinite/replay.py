@@ -26,11 +26,7 @@ from covector.nonfinite.kinds import INFINITIES, Kinds
 from covector.operations.selection import SelectN
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.dead_code import trimmed
-from covector.programs.higher_order.program_primitive import (
-    Devices,
-    Execution,
-    Where,
-)
+from covector.programs.higher_order.program_primitive import Devices, Execution, Where
 from covector.transforms.batch import BatchTrace, BatchTracer
 
 

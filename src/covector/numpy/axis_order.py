@@ -11,11 +11,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
 from covector.core.trace import Tracer
-from covector.errors import (
-    ArgumentError,
-    AxisError,
-    how_many,
-)
+from covector.errors import ArgumentError, AxisError, how_many
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.numpy.indexing import modulo
 from covector.numpy.reshaping import ravel, reshape

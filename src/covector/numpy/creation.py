@@ -17,13 +17,7 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
-from covector.core.annotations import (
-    ArrayLike,
-    DType,
-    DTypeLike,
-    HostArray,
-    Value,
-)
+from covector.core.annotations import ArrayLike, DType, DTypeLike, HostArray, Value
 from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
 from covector.core.convert import (

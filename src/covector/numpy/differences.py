@@ -7,11 +7,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.errors import (
-    ArgumentError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.numpy.arithmetic import add, divide, multiply, subtract
 from covector.numpy.axes import as_integer, canonical_axes, canonical_axis
 from covector.numpy.concatenation import concatenate

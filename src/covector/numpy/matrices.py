@@ -18,12 +18,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import as_size
-from covector.errors import (
-    ArgumentError,
-    AxisError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, AxisError, TypeMismatch, how_many
 from covector.lowering.evaluate import at_hand
 from covector.numpy.axes import canonical_axis, check_not_inplace
 from covector.numpy.creation import asarray

@@ -12,11 +12,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
 from covector.core.types import ArrayType
-from covector.errors import (
-    ArgumentError,
-    DTypeError,
-    how_many,
-)
+from covector.errors import ArgumentError, DTypeError, how_many
 from covector.numpy import reductions
 from covector.numpy.concatenation import concatenate
 from covector.numpy.creation import asarray

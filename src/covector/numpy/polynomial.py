@@ -12,12 +12,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
-from covector.errors import (
-    ArgumentError,
-    AxisError,
-    ConcretizationTypeError,
-    how_many,
-)
+from covector.errors import ArgumentError, AxisError, ConcretizationTypeError, how_many
 from covector.numpy.concatenation import concatenate
 from covector.numpy.convolution import convolve
 from covector.numpy.filling import zeros, zeros_like

@@ -13,12 +13,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.number_info import finfo
-from covector.errors import (
-    ArgumentError,
-    NotSquare,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, NotSquare, TypeMismatch, how_many
 from covector.numpy.concatenation import concatenate
 from covector.numpy.contraction import outer
 from covector.numpy.convolution import convolve

@@ -13,11 +13,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
-from covector.errors import (
-    ArgumentError,
-    DTypeError,
-    how_many,
-)
+from covector.errors import ArgumentError, DTypeError, how_many
 from covector.lowering.evaluate import at_hand, quiet
 from covector.numpy.axes import beside, canonical_axis
 from covector.numpy.creation import asarray

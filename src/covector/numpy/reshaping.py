@@ -12,12 +12,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType, Shape
-from covector.errors import (
-    ArgumentError,
-    AxisError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, AxisError, TypeMismatch, how_many
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axes, canonical_shape, with_out_sharding
 from covector.operations.broadcasting import BroadcastInDim, zeros

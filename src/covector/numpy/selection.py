@@ -7,11 +7,7 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array
 from covector.core.dtypes import bool_
-from covector.errors import (
-    ArgumentError,
-    DTypeError,
-    how_many,
-)
+from covector.errors import ArgumentError, DTypeError, how_many
 from covector.numpy.comparison import truth
 from covector.numpy.promote import broadcast, promote_dtypes
 from covector.operations.broadcasting import zeros

@@ -19,11 +19,7 @@ from typing import Any
 from covector.core.annotations import ArrayLike, Axes, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import (
-    ArgumentError,
-    ImmutableArrayError,
-    how_many,
-)
+from covector.errors import ArgumentError, ImmutableArrayError, how_many
 from covector.numpy import ufunc_methods
 from covector.numpy.axes import (
     canonical_axes,

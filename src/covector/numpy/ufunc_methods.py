@@ -14,10 +14,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
 from covector.core.staging import stage
-from covector.errors import (
-    ArgumentError,
-    how_many,
-)
+from covector.errors import ArgumentError, how_many
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.concatenation import concatenate, stack
 from covector.numpy.filling import ones

@@ -17,11 +17,7 @@ from covector.core.convert import as_array
 from covector.core.flat import check_functions
 from covector.core.source import wraps
 from covector.core.types import ArrayType, show_types
-from covector.errors import (
-    ArgumentError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.transforms.vmap import vmap
 

@@ -23,10 +23,7 @@ from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.primitive import Linear, Work, operation
 from covector.core.types import ArrayType
-from covector.errors import (
-    DTypeError,
-    TypeMismatch,
-)
+from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.axis_groups import folded, regrouped, unfolded
 from covector.operations.broadcasting import zeros

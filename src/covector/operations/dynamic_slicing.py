@@ -32,11 +32,7 @@ from covector.core.primitive import (
     operation,
 )
 from covector.core.types import ArrayType, Shape, show_types
-from covector.errors import (
-    DTypeError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.bitwise import and_
 from covector.operations.broadcasting import Dims, batched, zeros

@@ -19,11 +19,7 @@ from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.comparison import gt, lt
 from covector.operations.complex import complex_, imag, real
-from covector.operations.complex_functions import (
-    ComplexFunction,
-    Parts,
-    mend_log,
-)
+from covector.operations.complex_functions import ComplexFunction, Parts, mend_log
 from covector.operations.partials import WithPartials
 from covector.operations.selection import where
 

@@ -27,16 +27,8 @@ from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering import wide_keys
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.broadcasting import (
-    align_elementwise,
-    move_axis,
-)
-from covector.operations.threefry import (
-    STEPS,
-    LoweredWords,
-    encrypt,
-    threefry2x32,
-)
+from covector.operations.broadcasting import align_elementwise, move_axis
+from covector.operations.threefry import STEPS, LoweredWords, encrypt, threefry2x32
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

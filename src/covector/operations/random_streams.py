@@ -23,9 +23,7 @@ from covector.core.types import ArrayType, Shape
 from covector.lowering.hlo import HloValue
 from covector.operations.arithmetic import mul
 from covector.operations.bitwise import or_, shift_left, shift_right_logical
-from covector.operations.broadcasting import (
-    BroadcastInDim,
-)
+from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.casting import convert
 from covector.operations.creation import Iota
 from covector.operations.joining import Split

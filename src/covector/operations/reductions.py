@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import (
-    Batched,
-    DType,
-    HostArray,
-    Value,
-    Values,
-)
+from covector.core.annotations import Batched, DType, HostArray, Value, Values
 from covector.core.convert import scalar
 from covector.core.number_info import finfo, iinfo
 from covector.core.primitive import Linearized, Primitive, Work, operation

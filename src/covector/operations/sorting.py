@@ -19,11 +19,7 @@ from covector.core.number_info import bit_width
 from covector.core.primitive import Linearized, ManyResults, Work, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
-from covector.errors import (
-    DTypeError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering import hlo
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.host_calls import numpy_call

@@ -12,10 +12,7 @@ from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Val
 from covector.core.jaxpr import Equation, Jaxpr, Var, identity
 from covector.core.primitive import Operand, Primitive, costs_nothing, moves, operation
 from covector.core.types import ArrayType, Shape
-from covector.errors import (
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 
 if TYPE_CHECKING:

@@ -24,11 +24,7 @@ from covector.core.host_budget import CALL, LARGE_PACE
 from covector.core.host_values import in_numpy_dtype
 from covector.core.primitive import Operand, Primitive, Work, operation
 from covector.core.types import ArrayType, Shape
-from covector.errors import (
-    DTypeError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add
 from covector.operations.broadcasting import BroadcastInDim, with_axes_in_order, zeros

@@ -25,12 +25,7 @@ from covector.core.array import from_host
 from covector.core.convert import scalar
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType, Shape, show_types
-from covector.errors import (
-    ArgumentError,
-    DTypeError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, DTypeError, TypeMismatch, how_many
 from covector.operations.bitwise import and_
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.casting import convert

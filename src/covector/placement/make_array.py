@@ -20,11 +20,7 @@ from covector.core.convert import as_array, asked_dtype, from_numpy
 from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.transfer import check_devices
 from covector.core.types import ArrayType, show_types
-from covector.errors import (
-    ShardingError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ShardingError, TypeMismatch, how_many
 from covector.operations.casting import convert
 from covector.placement.device_put import device_put
 from covector.runtime import client, shards

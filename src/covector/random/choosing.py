@@ -19,12 +19,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
-from covector.errors import (
-    ArgumentError,
-    DTypeKindError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, DTypeKindError, TypeMismatch, how_many
 from covector.numpy.axes import canonical_axis, with_out_sharding
 from covector.operations.bitwise import not_
 from covector.operations.casting import convert

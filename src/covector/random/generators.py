@@ -21,11 +21,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.key_types import IMPLEMENTATIONS, STORAGE, Implementation, KeyType
 from covector.core.types import Shape
-from covector.errors import (
-    ArgumentError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.fingerprints.fingerprint import fingerprint_of
 from covector.operations import random as operations
 from covector.operations import random_streams

@@ -13,11 +13,7 @@ from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike
 from covector.core.array_like import Array
 from covector.core.convert import asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.errors import (
-    ArgumentError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.numpy.axes import with_out_sharding
 from covector.numpy.promote import promote_dtypes_inexact, standard_promotion
 from covector.operations.casting import convert

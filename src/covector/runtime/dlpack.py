@@ -10,10 +10,7 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
-from covector.errors import (
-    DLPackError,
-    how_many,
-)
+from covector.errors import DLPackError, how_many
 
 # Device types of the specification.
 CPU = 1

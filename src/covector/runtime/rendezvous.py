@@ -18,10 +18,7 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-from covector.errors import (
-    DistributedError,
-    PeerLost,
-)
+from covector.errors import DistributedError, PeerLost
 
 #: between attempts to reach the coordinator
 _PAUSE = 0.05

@@ -28,10 +28,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from covector.errors import (
-    PeerLost,
-    ProgramMismatch,
-)
+from covector.errors import PeerLost, ProgramMismatch
 from covector.runtime.heartbeat import Heartbeat, Running, where
 from covector.runtime.membership import Membership
 from covector.runtime.rendezvous import processes

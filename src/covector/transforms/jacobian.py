@@ -20,10 +20,7 @@ from covector.core.flat import FlatFunction, arrays, chosen_path, who_of
 from covector.core.jaxpr import Var
 from covector.core.source import wraps
 from covector.core.types import show_types
-from covector.errors import (
-    NotDifferentiable,
-    how_many,
-)
+from covector.errors import NotDifferentiable, how_many
 from covector.transforms.checks import Argnums, check_differentiable
 from covector.transforms.gradients import as_argnums, choose_arguments
 from covector.transforms.jacobian_blocks import LinearizedFunction, jacobian_blocks

@@ -28,9 +28,7 @@ from covector.core.types import AbstractRef, ArrayType
 from covector.errors import RefError, TreeMismatch, TypeMismatch
 from covector.operations.casting import convert
 from covector.transforms.checks import check_zero_cotangent, matching
-from covector.transforms.linear_functions import (
-    LinearFunction,
-)
+from covector.transforms.linear_functions import LinearFunction
 from covector.transforms.linearize import Linearization, linearize_flat
 from covector.transforms.transpose import backward, instantiate
 

@@ -14,11 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from covector.errors import (
-    StaticArgumentError,
-    how_many,
-    short_name,
-)
+from covector.errors import StaticArgumentError, how_many, short_name
 from covector.tree.keys import keys_of, keystr
 from covector.tree.registry import KeyPath, PyTreeDef, open_node, registry
 

@@ -10,11 +10,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from covector.errors import (
-    ArgumentError,
-    TreeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, TreeMismatch, how_many
 from covector.tree.difference import describe_difference, first_difference, short
 from covector.tree.failures import explain_flatten
 from covector.tree.registry import IsLeaf, PyTreeDef, registry

@@ -24,12 +24,7 @@ from covector.core.staging import stage
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.dispatch.jit import jit
-from covector.errors import (
-    ArgumentError,
-    CovectorError,
-    NotDifferentiable,
-    how_many,
-)
+from covector.errors import ArgumentError, CovectorError, NotDifferentiable, how_many
 from covector.operations.identities import StopGradient
 from covector.programs.higher_order.jaxpr_passes import without_effects
 from covector.transforms.checks import check_scalar

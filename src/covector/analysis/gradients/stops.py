@@ -29,11 +29,7 @@ from covector.operations.identities import StopGradient
 from covector.operations.magnitude import Sign
 from covector.operations.rounding import Rounding
 from covector.programs.custom_rules.ruled_program import RuledProgram
-from covector.transforms.linearize import (
-    Linearization,
-    linearize_flat,
-    linearize_jaxpr,
-)
+from covector.transforms.linearize import Linearization, linearize_flat, linearize_jaxpr
 from covector.transforms.transpose import backward
 
 

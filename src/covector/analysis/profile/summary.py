@@ -5,11 +5,7 @@ from collections.abc import Sequence
 
 from covector.analysis.compiled import kernels
 from covector.analysis.compiled.hlo import Module
-from covector.analysis.profile.attribution import (
-    Attributed,
-    attribute,
-    shares_of_lines,
-)
+from covector.analysis.profile.attribution import Attributed, attribute, shares_of_lines
 from covector.analysis.profile.recording import Recording, bare_name
 from covector.analysis.profile.result import (
     KernelTime,

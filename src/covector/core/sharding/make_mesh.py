@@ -12,10 +12,7 @@ from covector.core.sharding.mesh import (
     axis_sizes_of,
     sizes_and_names,
 )
-from covector.errors import (
-    ShardingError,
-    how_many,
-)
+from covector.errors import ShardingError, how_many
 from covector.runtime import client
 
 

@@ -339,9 +339,7 @@ class Mesh(Axes):
         return self._shown()
 
     def _repr_html_(self) -> str:
-        from covector.core.html.shardings import (  # noqa: PLC0415  notebooks only
-            mesh_html,
-        )
+        from covector.core.html.shardings import mesh_html  # noqa: PLC0415  notebooks only
 
         return mesh_html(self)
 

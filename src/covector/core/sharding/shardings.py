@@ -17,11 +17,7 @@ import numpy as np
 
 from covector.core.sharding.mesh import AbstractMesh, Mesh, position_along, sizes_along
 from covector.core.sharding.spec import PartitionSpec, SubAxis
-from covector.errors import (
-    ShardingError,
-    did_you_mean,
-    how_many,
-)
+from covector.errors import ShardingError, did_you_mean, how_many
 from covector.runtime import client, shards
 
 Index = tuple[slice, ...]
@@ -170,9 +166,7 @@ class Sharding:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        from covector.core.html.shardings import (  # noqa: PLC0415  notebooks only
-            sharding_html,
-        )
+        from covector.core.html.shardings import sharding_html  # noqa: PLC0415  notebooks only
 
         return sharding_html(self)
 

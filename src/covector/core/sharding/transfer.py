@@ -24,11 +24,7 @@ import numpy as np
 from covector import options
 from covector.core.sharding.shardings import Index, Sharding
 from covector.core.types import ArrayType
-from covector.errors import (
-    DisallowedTransfer,
-    ShardingError,
-    how_many,
-)
+from covector.errors import DisallowedTransfer, ShardingError, how_many
 from covector.runtime import buffers, client, memory, shards
 
 logger: logging.Logger = logging.getLogger("covector.transfer")

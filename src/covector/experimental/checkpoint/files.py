@@ -24,12 +24,7 @@ from typing import Any
 import numpy as np
 
 from covector.core.types import ArrayType
-from covector.errors import (
-    CheckpointError,
-    CheckpointExists,
-    CovectorError,
-    how_many,
-)
+from covector.errors import CheckpointError, CheckpointExists, CovectorError, how_many
 from covector.experimental.checkpoint import manifest
 from covector.experimental.checkpoint.contents import (
     CHUNK,

@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from covector.errors import (
-    CheckpointError,
-    how_many,
-)
+from covector.errors import CheckpointError, how_many
 from covector.experimental.checkpoint.contents import CHUNK, Entry, Part, Shape
 from covector.experimental.checkpoint.manifest import digests, open_file
 

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from covector.core.annotations import DType, Shape
 from covector.core.array_like import Array
 from covector.core.operators import is_operand
-from covector.errors import (
-    AxisError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import AxisError, TypeMismatch, how_many
 from covector.transforms import mapped_axes
 
 __all__ = ["JAXSparse"]

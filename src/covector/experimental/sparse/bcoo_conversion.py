@@ -7,11 +7,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import (
-    DTypeError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.experimental.sparse.bcoo import BCOO, largest_index
 from covector.experimental.sparse.elements import (
     add_at,

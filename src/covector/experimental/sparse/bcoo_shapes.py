@@ -14,10 +14,7 @@ from covector import numpy as cnp
 from covector.core.annotations import Value
 from covector.errors import TypeMismatch
 from covector.experimental.sparse.bcoo import BCOO
-from covector.experimental.sparse.bcoo_layout import (
-    refuse_sharding,
-    whole_batch,
-)
+from covector.experimental.sparse.bcoo_layout import refuse_sharding, whole_batch
 from covector.experimental.sparse.elements import (
     columns,
     in_bounds,

@@ -9,11 +9,7 @@ from covector import lax
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike, Value
 from covector.core.convert import as_array
-from covector.errors import (
-    ArgumentError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.experimental.sparse.bcoo import BCOO
 from covector.experimental.sparse.bcoo_layout import (
     bcoo_squeeze,

@@ -17,10 +17,7 @@ from covector.core.convert import asked_dtype
 from covector.core.trace import Tracer
 from covector.errors import TypeMismatch
 from covector.experimental.sparse.bcoo import BCOO
-from covector.experimental.sparse.bcoo_layout import (
-    bcoo_update_layout,
-    common_layout,
-)
+from covector.experimental.sparse.bcoo_layout import bcoo_update_layout, common_layout
 from covector.experimental.sparse.bcoo_order import same_size
 from covector.experimental.sparse.contraction import Contraction
 from covector.experimental.sparse.elements import (

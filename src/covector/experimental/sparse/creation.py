@@ -9,11 +9,7 @@ from covector import random
 from covector.core import dtypes
 from covector.core.annotations import DTypeLike, Value
 from covector.core.array_like import Array
-from covector.errors import (
-    ArgumentError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.experimental.sparse.base import JAXSparse
 from covector.experimental.sparse.bcoo import BCOO
 from covector.experimental.sparse.bcoo_conversion import bcoo_fromdense

@@ -10,12 +10,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.errors import (
-    ArgumentError,
-    LinAlgError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, LinAlgError, TypeMismatch, how_many
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.filling import zeros
 from covector.numpy.linalg.factorizations import svdvals

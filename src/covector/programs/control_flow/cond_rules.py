@@ -16,11 +16,7 @@ from covector.core.varying import Axes
 from covector.errors import TypeMismatch
 from covector.programs.control_flow.divergent_control_flow import make_varying
 from covector.programs.higher_order.jaxpr_passes import instantiate_zeros
-from covector.programs.higher_order.partition import (
-    Partition,
-    Policy,
-    partition,
-)
+from covector.programs.higher_order.partition import Partition, Policy, partition
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 

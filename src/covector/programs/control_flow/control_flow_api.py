@@ -28,12 +28,7 @@ from covector.programs.control_flow.divergent_control_flow import (
     make_varying,
 )
 from covector.programs.control_flow.scan import Scan
-from covector.programs.control_flow.trace_loop import (
-    Body,
-    Carry,
-    carrying,
-    stage_body,
-)
+from covector.programs.control_flow.trace_loop import Body, Carry, carrying, stage_body
 from covector.programs.control_flow.while_loop import CHECKPOINTS, make_while
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs

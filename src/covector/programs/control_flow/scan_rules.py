@@ -26,11 +26,7 @@ from covector.programs.higher_order.jaxpr_passes import (
     jvp_jaxpr,
     needed_part,
 )
-from covector.programs.higher_order.partition import (
-    Partition,
-    Policy,
-    partition,
-)
+from covector.programs.higher_order.partition import Partition, Policy, partition
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 

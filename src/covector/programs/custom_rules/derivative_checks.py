@@ -18,10 +18,7 @@ from covector.core.convert import as_array
 from covector.core.flat import argument_names, argument_numbers, describe
 from covector.core.source import function_line, function_name
 from covector.core.types import ArrayType, HasType, show_types
-from covector.errors import (
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import TypeMismatch, how_many
 from covector.operations.broadcasting import zeros
 
 

@@ -15,11 +15,7 @@ from covector.core.masks import Mask, select
 from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
 from covector.programs.higher_order.call import Inlined
-from covector.programs.higher_order.partition import (
-    Partition,
-    Policy,
-    with_all_inputs,
-)
+from covector.programs.higher_order.partition import Partition, Policy, with_all_inputs
 
 #: A rule takes the operands, and something for each of them: its tangent, or whether
 #: it is batched. It gives two such lists for the results.

@@ -23,12 +23,7 @@ from covector.core.sharding.make_mesh import make_mesh
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.source import wraps
 from covector.core.types import ArrayType
-from covector.errors import (
-    ArgumentError,
-    AxisError,
-    ShardingError,
-    how_many,
-)
+from covector.errors import ArgumentError, AxisError, ShardingError, how_many
 from covector.operations.collectives import PSum
 from covector.programs.spmd.shard_map_api import shard_map
 from covector.runtime import client

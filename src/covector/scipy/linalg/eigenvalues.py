@@ -6,12 +6,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import (
-    ArgumentError,
-    DTypeError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, DTypeError, TypeMismatch, how_many
 from covector.numpy import linalg
 from covector.numpy.linalg.operands import in_one_stack, square_matrices
 from covector.numpy.padding import pad

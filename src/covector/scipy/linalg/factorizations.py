@@ -7,11 +7,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy import linalg
-from covector.numpy.linalg.operands import (
-    in_one_stack,
-    matrices,
-    two_operands,
-)
+from covector.numpy.linalg.operands import in_one_stack, matrices, two_operands
 from covector.operations.casting import convert
 from covector.operations.creation import Iota
 from covector.operations.linear_algebra.lu import LUPivotsToPermutation

@@ -8,9 +8,7 @@ from covector.errors import ArgumentError, TypeMismatch
 from covector.lax.linalg.condensed import hessenberg as reduced
 from covector.lax.linalg.condensed import unitary_of
 from covector.numpy.filling import ones_like
-from covector.numpy.linalg.operands import (
-    square_matrices,
-)
+from covector.numpy.linalg.operands import square_matrices
 from covector.numpy.padding import pad
 from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.selection import where

@@ -12,19 +12,12 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array import from_host
 from covector.core.array_like import Array
-from covector.errors import (
-    ArgumentError,
-    how_many,
-)
+from covector.errors import ArgumentError, how_many
 from covector.numpy.axes import beside, canonical_axis, canonical_shape
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from covector.numpy.padding import pad
-from covector.numpy.promote import (
-    broadcast_to,
-    inexact,
-    single_or_double,
-)
+from covector.numpy.promote import broadcast_to, inexact, single_or_double
 from covector.numpy.reductions import sum
 from covector.numpy.selection import where
 from covector.scipy.signal.segments import frames, of_length, overlap_add

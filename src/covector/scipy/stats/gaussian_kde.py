@@ -8,12 +8,7 @@ from covector import random, tree_util
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, ShapeLike
 from covector.core.array_like import Array
-from covector.errors import (
-    ArgumentError,
-    DTypeKindError,
-    TypeMismatch,
-    how_many,
-)
+from covector.errors import ArgumentError, DTypeKindError, TypeMismatch, how_many
 from covector.lax.linalg import triangular_solve
 from covector.nn.normalization import logsumexp
 from covector.numpy.axes import canonical_shape

@@ -10,10 +10,7 @@ import numpy as np
 
 from covector import numpy as cnp
 from covector.core.array_like import Array
-from covector.errors import (
-    ArgumentError,
-    how_many,
-)
+from covector.errors import ArgumentError, how_many
 from covector.scipy.spatial.transform.quaternions import Quaternion, product
 
 
