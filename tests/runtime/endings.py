@@ -18,7 +18,6 @@ import numpy as np
 import covector as cv
 import covector.numpy as cnp
 from covector.errors import DeviceError
-from covector.runtime import endings as shutdown
 
 #: seconds after which a child is taken to hang, also on a busy machine
 _PATIENCE = 120
@@ -61,12 +60,6 @@ def daemons(name: str) -> None:
         threading.Thread(target=work, daemon=True).start()
     time.sleep(0.2)
     sys.stdout.write("done\n")
-
-
-def daemons_not_waited_for(name: str) -> None:
-    """The same on a machine so busy that waiting for the threads is in vain."""
-    shutdown._PATIENCE = 0.0
-    daemons(name)
 
 
 def in_child(use: Callable[[], Any]) -> int:

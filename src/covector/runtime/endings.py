@@ -3,15 +3,13 @@
 When the interpreter ends, a daemon thread that comes back from C++ is ended by Python
 in the middle of C++, which aborts the process. So daemon threads that compute are ended
 before: a SystemExit is raised in them, with which threads end in silence, and they are
-waited for. A thread that is still on its way, for it frees its arrays or waits for a
-busy machine, stops in the middle of C++ instead of aborting.
+waited for.
 
 When the process is forked, the threads of the compiler are not in the child. Programs
 that were compiled before run there; compiling would hang, and is an error instead.
 """
 
 import atexit
-import contextlib
 import ctypes
 import functools
 import os
@@ -28,8 +26,9 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 #: seconds for which the end of the interpreter waits for threads that compute
 _PATIENCE = 5.0
 _PAUSE = 0.002
-#: how often a thread has to be seen outside of covector
-_LOOKS = 10
+#: seconds for which threads have to be seen outside of covector, longer than a busy
+#: machine keeps one from running
+_QUIET = 0.25
 #: after so many pauses a thread that went on is told again
 _AGAIN = 25
 
@@ -66,14 +65,13 @@ def check_compiler() -> None:
 
 def end_threads() -> None:
     """End the daemon threads that use covector, before the interpreter does."""
-    if not _Process.used or not _using():
+    if not _Process.used:
         return
-    _stop_where_others_abort()
-    end = time.monotonic() + _PATIENCE
-    pauses = outside = 0
+    inside = time.monotonic()
+    end, pauses = inside + _PATIENCE, 0
     told: set[int] = set()
     threading.excepthook = functools.partial(_unless_told, told, threading.excepthook)
-    while time.monotonic() < end:
+    while (now := time.monotonic()) < end:
         using = _using()
         if not using:
             return
@@ -83,25 +81,12 @@ def end_threads() -> None:
                 _raise_in(thread)
         # Who stays outside of covector does not get there any more. One look is not
         # enough: an exception that meets a finalizer is lost, and the thread goes on.
-        outside = 0 if any(using.values()) else outside + 1
-        if outside > _LOOKS:
+        if any(using.values()):
+            inside = now
+        elif now - inside > _QUIET:
             return
         pauses += 1
         time.sleep(_PAUSE)
-
-
-def _stop_where_others_abort() -> None:
-    """Let a thread that C++ would abort the process for wait for the end instead.
-
-    Python ends a thread by unwinding its stack (``pthread_exit``); where that meets C++
-    that must not throw, ``std::terminate`` is called in the thread.
-    """
-    if sys.platform != "linux":
-        return
-    with contextlib.suppress(OSError, AttributeError):
-        set_terminate = ctypes.CDLL("libstdc++.so.6")["_ZSt13set_terminatePFvvE"]
-        set_terminate.restype = ctypes.c_void_p
-        set_terminate(ctypes.CDLL(None)["pause"])
 
 
 def _raise_in(thread: int) -> None:
