@@ -29,7 +29,7 @@ def staged(fun, *types, name=""):
 
 
 def lowered(jaxpr, **options):
-    with hlo.building():
+    with hlo.lock, hlo.context, hlo.unknown:
         return lower_module(jaxpr, "test", "cpu", **options).text()
 
 
@@ -63,7 +63,7 @@ def test_equations_have_the_location_of_their_line():
     def fun(x):
         return [sin(x)]
 
-    with hlo.building():
+    with hlo.lock, hlo.context, hlo.unknown:
         module = lower_module(staged(fun), "test", "cpu")
         text = module.text(debug_info=True)
     line = fun.__code__.co_firstlineno + 1

@@ -422,7 +422,7 @@ def lowerings(cases: Sequence[Case]) -> list[str]:
         outputs = [Var(t) for t in case.op.type_rule(*types)]
         program = Jaxpr(inputs, [Equation(case.op, inputs, outputs, None)], outputs)
         title = f"// {show_operation(case.op)} of {show_types(types)}"
-        with hlo.building():
+        with hlo.lock, hlo.context, hlo.unknown:
             text = module.lower_module(program, "law", "cpu").text()
         if text.count("\n") <= READABLE:
             texts[title] = text

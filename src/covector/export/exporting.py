@@ -188,7 +188,7 @@ def _module(
 ) -> bytes:
     """The portable module of a program for one platform."""
     who = f"export of {jaxpr.name}"
-    with hlo.building():
+    with hlo.lock, hlo.context, hlo.unknown:
         made = module.lower_module(
             tokens.ordered(jaxpr),
             f"jit_{jaxpr.name}",

@@ -98,7 +98,7 @@ class LoweredProgram:
         if any(given_up):
             types = compress(program.in_types, given_up)
             _warn_of_idle_memory(self.who, tuple(types), program.out_types)
-        with hlo.building():
+        with hlo.lock, hlo.context, hlo.unknown:
             self.module: hlo.Module = module.lower_module(
                 tokens.ordered(program),
                 name,
@@ -168,7 +168,7 @@ class LoweredProgram:
         return modules.hlo(self.module.module)
 
     def text(self, debug_info: bool = False) -> str:
-        with hlo.building():
+        with hlo.lock, hlo.context, hlo.unknown:
             return self.module.text(debug_info)
 
 

@@ -1,17 +1,16 @@
 """Construction of StableHLO with ``jaxlib.mlir``: types, attributes, operations.
 
 Everything belongs to one MLIR context, which is not thread-safe: building a module
-happens under ``building()``, which holds the lock, and what leaves it for the compiler
+happens ``with hlo.lock, hlo.context, hlo.unknown``, and what leaves it for the compiler
 is bytecode (``runtime/modules.py``). Types and attributes are cached for the life of
 the process, since making them costs as much as making an operation.
 """
 
-import contextlib
 import functools
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,26 +28,22 @@ HloResults: TypeAlias = Any | Sequence[Any]
 storage_of = operator.attrgetter("storage")
 
 
-_context = modules.new_context()
-_lock = threading.RLock()
+context = modules.new_context()
+#: of the context. No context manager of Python wraps it: an exception from a signal or
+#: another thread may come between any two lines of that, and leave it locked.
+lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     # A child is not to find the context half-way through a module of another thread.
     os.register_at_fork(
-        before=_lock.acquire,
-        after_in_parent=_lock.release,
-        after_in_child=_lock.release,
+        before=lock.acquire,
+        after_in_parent=lock.release,
+        after_in_child=lock.release,
     )
 
 
-@contextlib.contextmanager
-def building() -> Iterator[None]:
-    """While modules are built: the lock, the context, and a default location."""
-    with _lock, _context, _unknown:
-        yield
-
-
-with _context:
-    _unknown = ir.Location.unknown()
+with context:
+    #: the location where no other is said
+    unknown = ir.Location.unknown()
 
 _ELEMENTS = {
     "bool": "i1",
@@ -102,13 +97,13 @@ def tensor_type(type: ArrayType) -> ir.Type:
         words = f"{type} has more bytes than 63 bits can count"
         raise memory.out_of_memory(MemoryError(words))
     dims = "".join([f"{n:d}x" for n in type.shape])
-    return ir.Type.parse(f"tensor<{dims}{element_name(type.storage)}>", _context)
+    return ir.Type.parse(f"tensor<{dims}{element_name(type.storage)}>", context)
 
 
 @functools.cache
 def attribute(text: str) -> ir.Attribute:
     """An attribute from its MLIR spelling."""
-    return ir.Attribute.parse(text, _context)
+    return ir.Attribute.parse(text, context)
 
 
 def spelled(value: Any) -> str:
@@ -119,14 +114,14 @@ def spelled(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     if isinstance(value, str):
-        return str(ir.StringAttr.get(value, _context))
+        return str(ir.StringAttr.get(value, context))
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(spelled, value))}]"
     if isinstance(value, Mapping):
         named = [f"{spelled(str(k))} = {spelled(v)}" for k, v in value.items()]
         return f"{{{', '.join(named)}}}"
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufV":
-        with _context:
+        with context:
             return str(constant(value, ArrayType(value.shape, value.dtype)))
     if type(value) in (int, float):
         value = np.asarray(value, type(value))[()]
@@ -141,13 +136,13 @@ def spelled(value: Any) -> str:
 @functools.cache
 def symbol(name: str) -> ir.Attribute:
     """``@name``: a function of the module, whatever characters its name has."""
-    return ir.FlatSymbolRefAttr.get(name, _context)
+    return ir.FlatSymbolRefAttr.get(name, context)
 
 
 @functools.cache
 def dims(values: tuple[int, ...]) -> ir.Attribute:
     """``array<i64: 0, 1>``: axes, sizes and strides."""
-    return ir.DenseI64ArrayAttr.get(list(values), _context)
+    return ir.DenseI64ArrayAttr.get(list(values), context)
 
 
 def as_attribute(value: Any) -> Any:
@@ -210,7 +205,7 @@ def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:
 
 @functools.cache
 def _element(type: ArrayType) -> ir.Type:
-    return ir.Type.parse(element_name(type.storage), _context)
+    return ir.Type.parse(element_name(type.storage), context)
 
 
 def operation(
@@ -243,7 +238,7 @@ def location(name: str, line: Line | None, _: str = "") -> ir.Location:
     The last argument is the file, for the cache: code is equal to that of another file,
     as of a cell of a notebook that was run again.
     """
-    with _context:
+    with context:
         if line is None:
             return ir.Location.name(name)
         name = f"{line.scope}/{name}" if line.scope else name
@@ -285,10 +280,10 @@ class Module:
                 "sym_visibility": ir.StringAttr.get("public" if public else "private"),
             },
             regions=1,
-            loc=_unknown,
+            loc=unknown,
             ip=ir.InsertionPoint(self.module.body),
         )
-        block = op.regions[0].blocks.append(*in_types, arg_locs=[_unknown] * len(ins))
+        block = op.regions[0].blocks.append(*in_types, arg_locs=[unknown] * len(ins))
         return Function(unique, op, block)
 
     def _unique(self, name: str) -> str:
@@ -317,7 +312,7 @@ class Module:
         ir.Operation.create(
             "sdy.mesh",
             attributes={"sym_name": ir.StringAttr.get(name), "mesh": attribute(mesh)},
-            loc=_unknown,
+            loc=unknown,
             ip=ir.InsertionPoint.at_block_begin(self.module.body),
         )
 
@@ -343,7 +338,7 @@ class Module:
 
         Of its meshes those are added whose names are not taken: they are the same.
         """
-        other = ir.Module.parse(source, _context)
+        other = ir.Module.parse(source, context)
         names = {}
         for op in list(other.body.operations):
             name = ir.StringAttr(op.attributes["sym_name"]).value
@@ -406,7 +401,5 @@ def fill_region(
 ) -> None:
     """Build the one block of a region: ``body`` gets where to insert, and arguments."""
     tensors = [tensor_type(t) for t in types]
-    block = op.regions[index].blocks.append(
-        *tensors, arg_locs=[_unknown] * len(tensors)
-    )
+    block = op.regions[index].blocks.append(*tensors, arg_locs=[unknown] * len(tensors))
     body(ir.InsertionPoint(block), list(block.arguments))

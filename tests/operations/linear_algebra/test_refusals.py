@@ -122,7 +122,9 @@ def test_a_program_for_a_gpu_says_that_there_is_no_kernel():
     program = cv.make_jaxpr(cholesky)(ONES)
     jaxpr = getattr(program, "jaxpr", program)
     with (
-        hlo.building(),
+        hlo.lock,
+        hlo.context,
+        hlo.unknown,
         pytest.raises(errors.DeviceError, match="Move its operands to a CPU"),
     ):
         module.lower_module(jaxpr, "law", "gpu")
