@@ -80,7 +80,7 @@ def _whole(name: str, low: int, high: int | None = None) -> Variable:
     return Variable(name, f"a whole number {end}", parse)
 
 
-def _switch(name: str, default: bool) -> Variable:
+def _switch(name: str, default: bool | None) -> Variable:
     made = choice(name, (False, True))
     return Variable(name, made.wanted, made.parse, default)
 
@@ -111,7 +111,7 @@ def _platforms(text: str) -> tuple[str, ...]:
 
 PLATFORMS = Variable("COVECTOR_PLATFORMS", "cpu, gpu, or gpu,cpu", _platforms, ())
 NUM_CPU_DEVICES = _whole("COVECTOR_NUM_CPU_DEVICES", 1, MOST_CPU_DEVICES)
-ASYNC_CPU = _switch("COVECTOR_ASYNC_CPU", False)
+ASYNC_CPU = _switch("COVECTOR_ASYNC_CPU", None)
 KEEP_MEMORY = _switch("COVECTOR_KEEP_MEMORY", True)
 CACHE_DIR = Variable("COVECTOR_CACHE_DIR", "a folder, or off", _folder)
 COORDINATOR_ADDRESS = Variable(

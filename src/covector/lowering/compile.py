@@ -44,6 +44,9 @@ def log_level() -> int:
 #: overlap: that list grows with the square of their number, and takes half of the time
 #: to compile the gradient of a scan of 200 scalars. Loops over arrays need it.
 MANY_SCALARS = 1000
+#: Arrays that a program takes and gives, bytes of each, and elements that are computed
+#: for each, on average, for Python to take as long for a call as the program runs.
+MANY_ARRAYS, SMALL, WORK = 64, 65_536, 250
 
 
 class LoweredProgram:
@@ -158,10 +161,22 @@ class LoweredProgram:
                 options=compiler_options,
                 outputs=outputs,
                 functions=functions,
+                overlaps=self._overlaps(),
                 anew=anew,
             )
         kind = CompiledProgram if self.mesh_placement is None else ShardedProgram
         return kind(self, made, compiler_options)
+
+    def _overlaps(self) -> bool:
+        """Whether Python is to go on while it runs: either takes about as long."""
+        inputs, outputs = self.jaxpr.inputs, self.jaxpr.outputs
+        few = len(self.kept) + len(outputs) < MANY_ARRAYS
+        if few or self.mesh_placement is not None:
+            return False
+        types = [*[inputs[i].type for i in self.kept], *self.jaxpr.out_types]
+        size = sum([t.size * t.storage.itemsize for t in types])
+        work = self.jaxpr.memo(_elements_computed)
+        return size <= SMALL * len(types) and work >= WORK * len(types)
 
     def hlo(self) -> Any:
         """The module as jaxlib's computation of HLO, not optimised yet."""
@@ -170,6 +185,13 @@ class LoweredProgram:
     def text(self, debug_info: bool = False) -> str:
         with hlo.lock, hlo.context, hlo.unknown:
             return self.module.text(debug_info)
+
+
+def _elements_computed(jaxpr: Jaxpr) -> int:
+    """By all operations, each loop and branch once (memoise on the program)."""
+    inner = [r.jaxpr for e in jaxpr.equations for r in e.op.regions]
+    outs = [v.type.size for e in jaxpr.equations for v in e.outputs]
+    return sum(outs) + sum([program.memo(_elements_computed) for program in inner])
 
 
 def _loop_options(lowered: hlo.Module) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.errors import OutOfMemory
 from covector.lowering.placement import placement_of, placements_of_results
 from covector.runtime import buffers, client, executable, memory
+from covector.runtime.overlap import finish, under_way
 from covector.tree.registry import PyTreeDef, registry
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class CompiledProgram:
         out_types, unflatten = self._types, out_tree.unflatten
         only = type(out_tree) is PyTreeDef and out_tree == LEAF
         no_host = repeat(None)
+        in_turn = not self.executable.overlaps
 
         def fast_path(leaves: Sequence[Any]) -> Any:
             given = []
@@ -140,6 +142,8 @@ class CompiledProgram:
                 raise ArgumentsElsewhere from None
             if len(given) != count:
                 given = self._gather(captured, leaves, types, there)
+            if under_way and in_turn:
+                finish()
             failed = None
             try:
                 outs = launch(given).consume_with_handlers(handlers)

@@ -8,9 +8,9 @@ The variables ``COVECTOR_PLATFORMS`` (for which ``JAX_PLATFORMS`` stands in),
 ``COVECTOR_NUM_CPU_DEVICES`` and ``COVECTOR_ASYNC_CPU`` have a say in it. Without them
 the default platform is the GPU if there is one, then the CPU.
 
-CPU programs run on the thread that calls them: handing a small one (a 64×64 dot, a sort
-of 1,000, three layers of 32) to another thread takes four times as long as running it,
-and large ones, which use all cores either way, gain nothing.
+The CPU runs most programs on the thread that calls them, and some on threads of its own
+(``overlap``). With ``COVECTOR_ASYNC_CPU=0`` it is all of them on the thread that calls,
+with 1 those that XLA would.
 """
 
 import functools
@@ -72,7 +72,12 @@ def cpu_devices_wanted() -> int | None:
 
 
 def _cpu_is_asynchronous() -> bool:
-    return variables.ASYNC_CPU.read()
+    """Whether the client of the CPU has threads to run programs on.
+
+    Processes that work together call their programs in step.
+    """
+    chosen = variables.ASYNC_CPU.read()
+    return multi_process.session() is None if chosen is None else chosen
 
 
 def _make_cpu_client() -> Client:
@@ -356,9 +361,15 @@ def device_platform(device: Device) -> str:
     return _SYNONYMS.get(name, name)
 
 
+@functools.cache
 def runs_inline(device: Device) -> bool:
-    """Whether a program has been run when its call returns."""
-    return device_platform(device) == "cpu" and not _cpu_is_asynchronous()
+    """Whether a program has been run when its call returns, unless it ``overlaps``."""
+    return device_platform(device) == "cpu" and not variables.ASYNC_CPU.read()
+
+
+def may_overlap(device: Device) -> bool:
+    """Whether a program can run while Python goes on, if it is chosen to."""
+    return runs_inline(device) and _cpu_is_asynchronous()
 
 
 def set_cpu_devices(number: int) -> None:

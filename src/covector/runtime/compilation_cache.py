@@ -119,6 +119,8 @@ class CacheEntry:
             # apart and need not, the key in memory does.
             repr([(device.id, device.device_kind) for device in devices]).encode(),
             _machine(devices[0].client),
+            # Programs that overlap have none, others of equal content have one.
+            str(len(functions)).encode(),
         )
         self.key = (self.digest, self.devices)
 

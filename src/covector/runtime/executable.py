@@ -27,6 +27,7 @@ from covector.runtime import (
     memory,
     modules,
     multi_process,
+    overlap,
     shards,
 )
 from covector.runtime.buffers import (
@@ -75,7 +76,8 @@ class Executable:
     ``execute`` runs it: a sequence of buffers in, a list of buffers out. ``launch`` and
     ``handlers`` are its two halves,
     ``launch(buffers).consume_with_handlers(handlers)``, for callers that count tenths
-    of a microsecond; they raise in jaxlib's words.
+    of a microsecond; they raise in jaxlib's words, and unless the program ``overlaps``,
+    those that do are finished first.
     """
 
     __slots__ = (
@@ -87,19 +89,24 @@ class Executable:
         "handlers",
         "launch",
         "outputs",
+        "overlaps",
     )
 
     execute: Callable[[Sequence[Buffer]], list[Buffer]]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what was compiled, for what, how it is called
         self,
         loaded: Any,
         where: Where,
         outputs: Outputs,
         launch: Callable[..., Any] | None = None,
+        *,
         compile_seconds: float | None = None,
+        overlaps: bool = False,
     ) -> None:
         self._loaded = loaded
+        #: whether Python goes on while it runs
+        self.overlaps = overlaps
         #: how long XLA took; None where what it had made before was found
         self.compile_seconds: float | None = compile_seconds
         self.devices: tuple[client.Device, ...] = _devices(where)
@@ -111,7 +118,9 @@ class Executable:
             for output, layout in zip(self.outputs, self._layouts(), strict=True)
         ]
         self.launch: Callable[..., Any] = launch or loaded.execute_sharded
-        self.execute = _prepared_call(self.launch, self.handlers)
+        if overlaps:
+            self.launch = overlap.overlapping(self.launch)
+        self.execute = _prepared_call(self.launch, self.handlers, overlaps)
 
     def runs_where(self, buffer: Buffer) -> bool:
         """Whether a buffer is on the devices of this executable."""
@@ -182,11 +191,13 @@ class Executable:
 
 
 def _prepared_call(
-    launch: Callable[..., Any], handlers: list[Any]
+    launch: Callable[..., Any], handlers: list[Any], overlaps: bool
 ) -> Callable[[Sequence[Buffer]], list[Buffer]]:
     """The call of an executable, with its failures in our words."""
 
     def execute(buffers: Sequence[Buffer]) -> list[Buffer]:
+        if overlap.under_way and not overlaps:
+            overlap.finish()
         try:
             return launch(buffers).consume_with_handlers(handlers)
         except FAILURES as error:
@@ -213,6 +224,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     options: Options | None = None,
     donated: Sequence[int] = (),
     functions: Sequence[Callable[..., tuple]] = (),
+    overlaps: bool = False,
     anew: bool = False,
 ) -> Executable:
     """Compile a StableHLO module, or find what was compiled from an equal one before.
@@ -226,6 +238,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
         the same size; a call deletes the buffers that it did use.
       functions: the standard functions of ``host_calls`` that its custom calls refer to
         by their position.
+      overlaps: whether Python may go on while it runs, on one CPU (``overlap``).
       anew: without the cache, in which equal modules are one, whatever their source
         locations.
 
@@ -236,6 +249,9 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     """
     devices = _devices(where)
     compile_options = compile_options_of(devices, options)
+    overlaps = overlaps and not functions and client.may_overlap(devices[0])
+    if not (overlaps or functions) and client.runs_inline(devices[0]):
+        functions = host_calls.ON_CALLING_THREAD
     with modules.opened(module, donated) as mine:
         content = modules.content(mine)
         entry = CacheEntry(content, compile_options, devices, functions)
@@ -245,7 +261,14 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
             if not anew:
                 entry.keep(loaded, seconds)
     launch = _launch(loaded, devices, module, compile_options)
-    return Executable(loaded, devices, outputs, launch, seconds)
+    return Executable(
+        loaded,
+        devices,
+        outputs,
+        launch,
+        compile_seconds=seconds,
+        overlaps=overlaps,
+    )
 
 
 def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
@@ -275,7 +298,7 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
         len(devices) == 1 and client.runs_inline(devices[0]),
         ordered,
     )
-    return Executable(loaded, devices, outputs, launch, seconds)
+    return Executable(loaded, devices, outputs, launch, compile_seconds=seconds)
 
 
 def load_executable(
@@ -291,6 +314,8 @@ def load_executable(
     """
     endings.check_compiler()
     devices = _devices(where)
+    if not functions and client.runs_inline(devices[0]):
+        functions = host_calls.ON_CALLING_THREAD
     if lapack.is_called_by(serialized):
         lapack.prepare()
     try:

@@ -40,6 +40,15 @@ _lock = threading.RLock()  # of a signal handler, too
 standard: dict[str, Callable[..., tuple]] = {}
 
 
+def _idle() -> tuple:
+    return ()
+
+
+#: Never called. The runtime runs a program that has host calls on the thread that calls
+#: it, whether they are called or not.
+ON_CALLING_THREAD: list[Callable[..., tuple]] = [_idle]
+
+
 class _Mark(Exception):
     """The stand-in for an exception that is raised through C++."""
 

@@ -5,7 +5,9 @@ The policy: glibc keeps large freed blocks.
 By default glibc maps every block above a threshold (at most 32 MiB) from the kernel and
 unmaps it when it is freed, so each large result of a program faults in fresh zero
 pages. Kept in the heap, blocks are reused, and such a program runs several times
-faster; the price is that the process holds on to its largest footprint.
+faster; the price is that the process holds on to its largest footprint. Threads have
+heaps of their own, of 64 MB at most. One for all would keep their large blocks too, but
+what the compiler leaves in it takes calls of hundreds of arrays twice as long.
 
 ``COVECTOR_KEEP_MEMORY=0`` in the environment leaves glibc's own policy in place.
 """
@@ -22,7 +24,6 @@ from covector.errors import OutOfMemory
 # The parameters of mallopt(3), numbered as in glibc's malloc.h.
 _TRIM_THRESHOLD = -1
 _MMAP_MAX = -4
-_ARENA_MAX = -8
 
 # mallopt takes a C int, so no trim threshold is larger.
 _NEVER_TRIM = 2**31 - 1
@@ -41,7 +42,7 @@ def keep_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _NEVER_TRIM), (_ARENA_MAX, 1))
+    settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _NEVER_TRIM))
     return all([mallopt(name, value) == 1 for name, value in settings])
 
 
