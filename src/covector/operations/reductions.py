@@ -5,7 +5,6 @@
 for a maximum, 1 for a product, all ones for ``and``.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,27 +29,16 @@ from covector.operations.broadcasting import (
     reduced_in_order,
     reduced_type,
 )
-from covector.operations.casting import BitcastConvertType, convert
+from covector.operations.casting import convert
 from covector.operations.comparison import eq, ge, gt, lt, ne
 from covector.operations.extrema import max_, min_
-from covector.operations.extrema_on_cpu import (
-    cut_of,
-    extrema_of_words,
-    has_long_rows,
-    slices_of,
-    words_of,
-)
 from covector.operations.identities import computed_once
 from covector.operations.selection import where
-from covector.operations.slicing import Slice
 from covector.operations.transposing import Reshape, Transpose
 from covector.operations.tree_reduce import fold, with_jvp
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
-
-#: elements from which all cores should have some, and of how many pieces
-_LARGE, _PIECES = 2**18, 64
 
 
 @operation
@@ -152,21 +140,10 @@ class _Extremum(Reduction):
             return super().lower(ctx, x)
         if ctx.module.over is not None:
             return self._with_nan_apart(ctx, x)
-        if has_long_rows(source, self.axes):
-            if ctx.out_types[0].size < _PIECES and source.size >= _LARGE:
-                return ctx.through(lambda x: [self._of_pieces(x)], x)
-            return self._by_bits(ctx, x)
-        slices = slices_of(source, self.axes)
-        if slices:
-            return ctx.through(lambda x: [self(self._folded(x, slices))], x)
-        return self._exactly(ctx, x)
+        # Many programs have none.
+        from covector.operations import extrema_on_cpu  # noqa: PLC0415
 
-    def _folded(self, x: Value, slices: Sequence[Slice]) -> Value:
-        """The extremum of slices, element by element, which is vectorised with NaN.
-
-        One reading of the array leaves a sixteenth of it.
-        """
-        return functools.reduce(self.combine, [cut(x) for cut in slices])
+        return extrema_on_cpu.reduce(self, ctx, x)
 
     def _with_nan_apart(self, ctx: "Lowering", x: HloValue) -> Any:
         """Over several devices: what parts have in common must be a plain extremum."""
@@ -175,7 +152,7 @@ class _Extremum(Reduction):
         (nan,) = ctx.through(lambda x: [ReduceOr(self.axes)(ne(x, x))], x)
         return ctx.op("stablehlo.select", [nan, ctx.constant(np.nan, out), *plain])
 
-    def _exactly(self, ctx: "Lowering", x: HloValue) -> HloValue:
+    def exactly(self, ctx: "Lowering", x: HloValue) -> HloValue:
         """Reduce with a comparison, which XLA:CPU does not take for an extremum.
 
         It leaves extrema of 4096 floats or more to a library that loses NaN.
@@ -185,50 +162,6 @@ class _Extremum(Reduction):
             return where(or_(self.beats(x, y), ne(x, x)), x, y)
 
         return self.reduce(ctx, x, choose)
-
-    def _of_pieces(self, x: Value) -> Value:
-        """The extremum of those of many rows, which the cores share."""
-        of = type(self)
-        axis, shape = x.type.ndim - 1, x.type.shape
-        last = of((axis,))
-        if len(self.axes) > 1:
-            return of(tuple([k for k in self.axes if k != axis]))(last(x))
-        length = shape[axis] // _PIECES
-        whole = length * _PIECES
-        divide = Reshape((*shape[:-1], _PIECES, length))
-        pieces = divide(cut_of(x.type, axis, 0, whole)(x))
-        out = last(of((axis + 1,))(pieces))
-        if whole == shape[axis]:
-            return out
-        return self.combine(out, last(cut_of(x.type, axis, whole, shape[axis])(x)))
-
-    def _by_bits(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        """One reading for three extrema of the bits, taken for integers.
-
-        XLA:CPU vectorises these, and the extremum of floats only where NaN is lost.
-        """
-        (source,), (out,) = ctx.in_types, ctx.out_types
-        kinds = words_of(source.dtype)
-        words = ctx.through(lambda x: [BitcastConvertType(k)(x) for k in kinds], x)
-        start = np.asarray(self.identity(source.dtype)).astype(source.dtype)
-        elements = [ArrayType((), kind) for kind in kinds]
-        starts = [ctx.constant(start.view(k.dtype), k) for k in elements]
-        found = [out.with_dtype(kind) for kind in kinds]
-        op = ctx.op(
-            "stablehlo.reduce",
-            [*words, *starts],
-            found,
-            regions=1,
-            dimensions=self.axes,
-        )
-        pairs = [*elements, *elements]
-        combined = stage(extrema_of_words, pairs).jaxpr
-        ctx.region(op, 0, pairs, lambda inner, *xy: inner.inline(combined, xy))
-
-        def chosen(most: Value, least: Value, far: Value) -> list[Value]:
-            return [self.of_bits(most, least, far, BitcastConvertType(out.dtype))]
-
-        return ctx.inline(stage(chosen, found).jaxpr, op.results)
 
     def of_bits(self, most: Value, least: Value, far: Value, as_float: Any) -> Value:
         """The extremum of floats, from three of their bits.
