@@ -41,7 +41,7 @@ from covector.operations.windows import (
     Starts,
     are_inside,
     check_windows,
-    default_fill,
+    fill_scalar,
     fits_narrow,
     flag,
     last_starts,
@@ -113,12 +113,7 @@ class Gather(Primitive):
 
     def fill(self, dtype: np.dtype) -> HostArray:
         """The fill value as a NumPy scalar."""
-        value: Any = self.fill_value
-        if value is None:
-            value = default_fill(dtype)
-        elif isinstance(value, str):
-            value = complex(value) if dtypes.is_complex(dtype) else float(value)
-        return np.asarray(value).astype(dtype)[()]
+        return fill_scalar(self.fill_value, dtype)
 
     def starts(self, x: Value, indices: Value) -> Starts:
         return window_starts(self.dimension_numbers, self.slice_sizes, x.type, indices)

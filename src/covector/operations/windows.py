@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import HostArray, Value
 from covector.core.array import from_host
 from covector.core.convert import scalar
 from covector.core.number_info import iinfo
@@ -240,6 +240,15 @@ def default_fill(dtype: np.dtype) -> Any:
         limits = iinfo(dtype)
         return limits.min or limits.max
     return np.nan
+
+
+def fill_scalar(value: Any, dtype: np.dtype) -> HostArray:
+    """A fill value, of which None means the default one, as a NumPy scalar."""
+    if value is None:
+        value = default_fill(dtype)
+    elif isinstance(value, str):
+        value = complex(value) if dtypes.is_complex(dtype) else float(value)
+    return np.asarray(value).astype(dtype)[()]
 
 
 def wide(indices: Value) -> Value:
