@@ -1,4 +1,6 @@
-"""The memory policy: in force before the first client, and off by its variable."""
+"""The memory policy: in force before the first client or large operation, and off by
+its variable.
+"""
 
 import platform
 
@@ -44,3 +46,21 @@ client.cpu_device()
 print(before, memory.keeps_memory(), memory.heap().in_use > 0)
 """
     assert output_of(code) == "False True True"
+
+
+@glibc
+@pytest.mark.parametrize("large", ["x + x", "cnp.std(x)"])
+def test_large_operations_in_numpy_keep_their_memory(large):
+    """There, too, each block would be mapped, and its pages faulted in, again."""
+    code = f"""
+import numpy as np
+import covector.numpy as cnp
+from covector.runtime import memory
+x = cnp.asarray(np.ones(8, np.float32))
+x + x, cnp.std(x)
+before = memory.keeps_memory()
+x = cnp.asarray(np.ones(100_000, np.float32))
+{large}
+print(before, memory.keeps_memory())
+"""
+    assert output_of(code) == "False True"

@@ -118,6 +118,8 @@ class EvalTrace(Trace):
             placement, committed = common_placement(args, op.name)
         if type(placement) is MeshPlacement or not all([a.on_host() for a in args]):
             return evaluate_compiled(op, plan, args)
+        if any([t.nbytes >= memory.LARGE for t in plan.outs]):
+            memory.keep_memory()
         outs = quiet.run(op.on_host, *[a.host() for a in args])
         if not op.multiple_results:
             outs = [outs]

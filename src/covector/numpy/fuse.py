@@ -103,6 +103,8 @@ class _FusedCall:
             self.fun = functools.partial(as_one, self.fun)
         self.host = functools.partial(host, **static) if host and static else host
         self.prefers_host = prefers_host
+        if any([t.nbytes >= memory.LARGE for t in types]):
+            memory.keep_memory()
         #: what it may spend in NumPy before it is compiled
         self.budget: HostBudget | None = None
         if host is not None or not prefers_host:

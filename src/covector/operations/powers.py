@@ -164,6 +164,8 @@ class IntegerPow(Elementwise):
 
     y: int
 
+    vectors = dtypes.MACHINE_NUMBERS
+
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if self.y < 0 and dtypes.is_integer(x.dtype):
             raise DTypeError(
@@ -222,6 +224,7 @@ class Square(Elementwise):
     """x²."""
 
     on_host = staticmethod(np.square)
+    vectors = dtypes.MACHINE_NUMBERS
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = x + x

@@ -29,12 +29,16 @@ _MMAP_MAX = -4
 _NEVER_TRIM = 2**31 - 1
 
 
+#: bytes from which a block is large: glibc may give it back as soon as it is freed
+LARGE = 1 << 16
+
+
 @functools.cache
 def keep_memory() -> bool:
     """Apply the policy, once; False where it is switched off or there is no glibc.
 
     It holds for the whole process, for blocks allocated from now on: the CPU client
-    calls this before it is made.
+    calls this before it is made, and so do the first large operations in NumPy.
     """
     if not variables.KEEP_MEMORY.read() or sys.platform != "linux":
         return False
