@@ -245,3 +245,9 @@ def test_softmax_and_logsumexp_of_many_keep_nan_beside_infinities():
     np.testing.assert_allclose(total, reference, rtol=1e-6)
     rows = np.isnan(cv.jit(nn.softmax)(x)).any(-1)
     np.testing.assert_array_equal(rows, [True] * 5 + [False] * 11)
+
+
+def test_infinity_leaves_nothing_for_numbers_near_the_largest_float():
+    x = cnp.array([3e38, 1.0, np.inf], cnp.float32)
+    for softmax in (nn.softmax, cv.jit(nn.softmax)):
+        np.testing.assert_array_equal(softmax(x), [0, 0, np.nan])
