@@ -60,11 +60,10 @@ FLOATING = (*NARROW_FLOATS, bfloat16, float16, float32, float64)
 COMPLEX = (complex64, complex128)
 #: integers of which a byte holds several
 SUB_BYTE = frozenset({int2, int4, uint2, uint4})
-#: every dtype an array of numbers can have
 #: numbers, and bools, in the widths in which processors compute with vectors of them
 MACHINE_FLOATS = frozenset({float32, float64})
 MACHINE_NUMBERS = MACHINE_FLOATS | {bool_, int32, int64, uint32, uint64}
-
+#: every dtype an array of numbers can have
 NUMBERS = (bool_, *SIGNED, *UNSIGNED, *FLOATING, *COMPLEX)
 _OF_NUMPY = frozenset(d for d in NUMBERS if d.type.__module__ == "numpy")
 
