@@ -238,7 +238,7 @@ def keeps(x):
     return [cnp.sin(x)]
 
 
-def test_a_tracer_that_is_kept_is_found_while_leaks_are_looked_for():
+def test_a_tracer_that_is_kept_is_found_while_leaks_are_looked_for(with_all_objects):
     with cv.checking_leaks(), pytest.raises(LeakedTracerError, match="loss has ended"):
-        batch_flat(keeps, 2, [ROWS], [0], name="loss")
+        with_all_objects(lambda: batch_flat(keeps, 2, [ROWS], [0], name="loss"))
     KEPT.clear()

@@ -275,13 +275,13 @@ def keeps(x):
     return [x]
 
 
-def test_a_tracer_that_is_kept_is_found_while_leaks_are_looked_for():
+def test_a_tracer_that_is_kept_is_found_while_leaks_are_looked_for(with_all_objects):
     before = current.trace
     for leak in (
         lambda: jvp_flat(keeps, [X], [DX], "loss"),
         lambda: linearize_flat(keeps, [X], [True], "loss"),
     ):
         with cv.checking_leaks(), pytest.raises(LeakedTracerError, match="loss has"):
-            leak()
+            with_all_objects(leak)
         assert current.trace is before
         KEPT.clear()
