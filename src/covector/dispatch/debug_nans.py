@@ -31,7 +31,7 @@ from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.slicing import index_axis
 from covector.operations.transposing import Reshape, Transpose
 from covector.programs.higher_order.call import call
-from covector.transforms.batch import BatchTrace
+from covector.transforms.batch import BatchTrace, BatchTracer
 from covector.transforms.linearize import LinearTrace
 
 if TYPE_CHECKING:
@@ -121,10 +121,9 @@ def _in_first_lane(
 
 def _lane_of(trace: BatchTrace, x: Value, i: int) -> Value:
     """An operand, as lane i has it."""
-    value, dim = trace.split(x)
-    if dim is None:
-        return value
-    return index_axis(value.type.shape, dim, i)(value)
+    if type(x) is not BatchTracer or x.owner is not trace:
+        return x
+    return index_axis(x.value.type.shape, x.dim, i)(x.value)
 
 
 def as_one(fun: Callable[..., Any], *operands: Any) -> Any:
