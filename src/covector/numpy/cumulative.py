@@ -102,6 +102,7 @@ def _running(
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
+    *,
     for_nan: int | None = None,
 ) -> Array:
     check_no_out(who, out)
