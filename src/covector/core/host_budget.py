@@ -23,7 +23,8 @@ class HostBudget:
     __slots__ = ("cost", "left")
 
     def __init__(self, cost: float, left: float = COMPILE_COST) -> None:
-        self.cost, self.left = cost, left
+        self.cost: float = cost
+        self.left: float = left
 
     @classmethod
     def of(cls, cost: float | None) -> "HostBudget | None":

@@ -115,7 +115,8 @@ class GatherScatterMode(Enum):
     FILL_OR_DROP = 2
     PROMISE_IN_BOUNDS = 3
 
-    __hash__ = object.__hash__  # each mode is one object; that of Enum is slower
+    # Each mode is one object; the hash of Enum is a call of Python.
+    __hash__: Any = object.__hash__
 
     @staticmethod
     def from_any(mode: "str | GatherScatterMode | None") -> "GatherScatterMode":

@@ -106,7 +106,7 @@ class Executable:
     ) -> None:
         self._loaded = loaded
         #: whether Python goes on while it runs
-        self.overlaps = overlaps
+        self.overlaps: bool = overlaps
         #: how long XLA took; None where what it had made before was found
         self.compile_seconds: float | None = compile_seconds
         self.devices: tuple[client.Device, ...] = _devices(where)
