@@ -1,8 +1,8 @@
 """Functions of the core that this layer replaces, once somebody asks for a name.
 
-- ``backend_compile_and_load``: packages put a function of theirs in its place, to forbid
-  compiling or to count. Whatever is there when covector compiles is called, with the
-  client first.
+- ``backend_compile_and_load``: packages put a function of theirs in its place, to
+  forbid compiling or to count. Whatever is there when covector compiles is called, with
+  the client first.
 - ``JaxRuntimeError``: as this, packages catch what a function called by a program
   raised. Covector raises the exception itself, which then is both.
 """
