@@ -149,3 +149,19 @@ def test_the_platform_that_is_in_use_may_be_chosen_again():
     with pytest.raises(SettingError, match="cannot be chosen any more: cpu"):
         client.set_platforms("gpu,cpu")
     assert os.environ.get("COVECTOR_PLATFORMS") == before
+
+
+# -- programs that run while Python goes on --------------------------------------------
+
+
+def test_collectives_of_several_devices_do_not_wait_for_threads_that_are_not_there():
+    assert len(client.local_devices(backend="cpu")) > 1
+    assert not client.may_overlap(client.cpu_device())
+
+
+def test_programs_overlap_on_one_device():
+    words = ["-q", "-p", "no:cacheprovider", "tests/runtime/test_overlap.py"]
+    code = f"import pytest; raise SystemExit(pytest.main({words}))"
+    done = run_python(code, COVECTOR_NUM_CPU_DEVICES="1")
+    assert done.returncode == 0, done.stdout
+    assert "12 passed" in done.stdout

@@ -74,10 +74,16 @@ def cpu_devices_wanted() -> int | None:
 def _cpu_is_asynchronous() -> bool:
     """Whether the client of the CPU has threads to run programs on.
 
-    Processes that work together call their programs in step.
+    Not by itself where it appears as several devices: there may be fewer threads than
+    devices, and then collectives wait for ever. Nor where processes work together.
     """
     chosen = variables.ASYNC_CPU.read()
-    return multi_process.session() is None if chosen is None else chosen
+    if chosen is not None:
+        return chosen
+    number = cpu_devices_wanted()
+    if number is None and "device_count" not in os.environ.get("XLA_FLAGS", ""):
+        number = 1
+    return number == 1 and multi_process.session() is None
 
 
 def _make_cpu_client() -> Client:
@@ -367,6 +373,7 @@ def runs_inline(device: Device) -> bool:
     return device_platform(device) == "cpu" and not variables.ASYNC_CPU.read()
 
 
+@functools.cache
 def may_overlap(device: Device) -> bool:
     """Whether a program can run while Python goes on, if it is chosen to."""
     return runs_inline(device) and _cpu_is_asynchronous()

@@ -249,8 +249,9 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     """
     devices = _devices(where)
     compile_options = compile_options_of(devices, options)
-    overlaps = overlaps and not functions and client.may_overlap(devices[0])
-    if not (overlaps or functions) and client.runs_inline(devices[0]):
+    may_overlap = not functions and client.may_overlap(devices[0])
+    overlaps = overlaps and may_overlap
+    if may_overlap and not overlaps:
         functions = host_calls.ON_CALLING_THREAD
     with modules.opened(module, donated) as mine:
         content = modules.content(mine)
@@ -314,7 +315,7 @@ def load_executable(
     """
     endings.check_compiler()
     devices = _devices(where)
-    if not functions and client.runs_inline(devices[0]):
+    if not functions and client.may_overlap(devices[0]):
         functions = host_calls.ON_CALLING_THREAD
     if lapack.is_called_by(serialized):
         lapack.prepare()
