@@ -3,10 +3,11 @@
 import os
 import subprocess
 
+import numpy as np
 import pytest
 
 from covector.errors import CovectorError, DeviceError, SettingError
-from covector.runtime import client
+from covector.runtime import buffers, client, shards
 from tests.runtime.programs import output_of, run_python
 
 IMPORTS = "from covector.runtime import client, buffers, executable\n"
@@ -165,3 +166,11 @@ def test_programs_overlap_on_one_device():
     done = run_python(code, COVECTOR_NUM_CPU_DEVICES="1")
     assert done.returncode == 0, done.stdout
     assert "12 passed" in done.stdout
+
+
+def test_programs_over_devices_do_not_wait_for_ever_for_a_number_that_is_copied_there():
+    """Copies run on the threads of partitions, so they end before a program begins."""
+    first, *others = client.local_devices(backend="cpu")
+    source = buffers.put(np.ones(1 << 23, np.float32), first)
+    copies = shards.copy_shards([source] * len(others), tuple(others))
+    assert all(copy.is_ready() for copy in copies)

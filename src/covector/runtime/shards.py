@@ -163,12 +163,17 @@ def devices_of(buffer: Buffer) -> Devices:
 def copy_shards(
     found: Sequence[Buffer], devices: Devices, memory_kind: str | None = None
 ) -> list[Buffer]:
-    """Copies of buffers, each on the device given with it."""
+    """Copies of buffers, each on the device given with it.
+
+    Between devices of the CPU they are there when this returns: the runtime copies on
+    the threads that partitions run on, which would wait in a collective for the one
+    partition that waits for its copy.
+    """
     targets = [_on_one(device, memory_kind) for device in devices]
     for buffer in found:
         check_alive(buffer)
     try:
-        return xc.batched_copy_array_to_devices_with_sharding(
+        copies = xc.batched_copy_array_to_devices_with_sharding(
             list(found),
             [target._internal_device_list for target in targets],
             targets,
@@ -176,3 +181,6 @@ def copy_shards(
         )
     except JaxlibError as error:
         report(error)
+    if devices and client.device_platform(devices[0]) == "cpu":
+        buffers.block_until_ready(copies)
+    return copies
