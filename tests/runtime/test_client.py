@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from covector.errors import CovectorError, DeviceError, SettingError
-from covector.runtime import buffers, client, shards
+from covector.runtime import buffers, client, overlap, shards
 from tests.runtime.programs import output_of, run_python
 
 IMPORTS = "from covector.runtime import client, buffers, executable\n"
@@ -157,7 +157,7 @@ def test_the_platform_that_is_in_use_may_be_chosen_again():
 
 def test_collectives_of_several_devices_do_not_wait_for_threads_that_are_not_there():
     assert len(client.local_devices(backend="cpu")) > 1
-    assert not client.may_overlap(client.cpu_device())
+    assert not overlap.may_overlap(client.cpu_device())
 
 
 def test_programs_overlap_on_one_device():

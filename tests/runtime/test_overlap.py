@@ -13,7 +13,7 @@ from covector.runtime import client, overlap
 from tests.runtime.programs import output_of
 
 pytestmark = pytest.mark.skipif(
-    not client.may_overlap(client.cpu_device()),
+    not overlap.may_overlap(client.cpu_device()),
     reason="with several devices all wait; test_client.py runs this file with one",
 )
 

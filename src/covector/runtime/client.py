@@ -71,7 +71,7 @@ def cpu_devices_wanted() -> int | None:
     return variables.NUM_CPU_DEVICES.read()
 
 
-def _cpu_is_asynchronous() -> bool:
+def cpu_is_asynchronous() -> bool:
     """Whether the client of the CPU has threads to run programs on.
 
     Not by itself where it appears as several devices: there may be fewer threads than
@@ -102,7 +102,7 @@ def _make_cpu_client() -> Client:
             ),
         }
     return xc.make_cpu_client(
-        asynchronous=_cpu_is_asynchronous(),
+        asynchronous=cpu_is_asynchronous(),
         num_devices=cpu_devices_wanted(),
         **shared,
     )
@@ -365,18 +365,6 @@ def device_platform(device: Device) -> str:
     """The platform of a device: "cpu", or "gpu", also where it calls itself "cuda"."""
     name: str = device.platform
     return _SYNONYMS.get(name, name)
-
-
-@functools.cache
-def runs_inline(device: Device) -> bool:
-    """Whether a program has been run when its call returns, unless it ``overlaps``."""
-    return device_platform(device) == "cpu" and not variables.ASYNC_CPU.read()
-
-
-@functools.cache
-def may_overlap(device: Device) -> bool:
-    """Whether a program can run while Python goes on, if it is chosen to."""
-    return runs_inline(device) and _cpu_is_asynchronous()
 
 
 def set_cpu_devices(number: int) -> None:

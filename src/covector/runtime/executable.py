@@ -249,7 +249,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     """
     devices = _devices(where)
     compile_options = compile_options_of(devices, options)
-    may_overlap = not functions and client.may_overlap(devices[0])
+    may_overlap = not functions and overlap.may_overlap(devices[0])
     overlaps = overlaps and may_overlap
     if may_overlap and not overlaps:
         functions = host_calls.ON_CALLING_THREAD
@@ -296,7 +296,7 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
         loaded, seconds = _compile(mine, devices, compile_options, functions)
     launch = host_calls.watched(
         _launch(loaded, devices, module, compile_options),
-        len(devices) == 1 and client.runs_inline(devices[0]),
+        len(devices) == 1 and overlap.runs_inline(devices[0]),
         ordered,
     )
     return Executable(loaded, devices, outputs, launch, compile_seconds=seconds)
@@ -315,7 +315,7 @@ def load_executable(
     """
     endings.check_compiler()
     devices = _devices(where)
-    if not functions and client.may_overlap(devices[0]):
+    if not functions and overlap.may_overlap(devices[0]):
         functions = host_calls.ON_CALLING_THREAD
     if lapack.is_called_by(serialized):
         lapack.prepare()

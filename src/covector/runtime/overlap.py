@@ -11,12 +11,29 @@ returns.
 
 import atexit
 import contextlib
+import functools
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxlib import _jax
+
+from covector import variables
+from covector.runtime import client
+
+
+@functools.cache
+def runs_inline(device: client.Device) -> bool:
+    """Whether a program has been run when its call returns, unless it overlaps."""
+    return client.device_platform(device) == "cpu" and not variables.ASYNC_CPU.read()
+
+
+@functools.cache
+def may_overlap(device: client.Device) -> bool:
+    """Whether a program can run while Python goes on, if it is chosen to."""
+    return runs_inline(device) and client.cpu_is_asynchronous()
+
 
 #: programs that may be under way before the oldest one is waited for
 _MOST = 2
