@@ -30,6 +30,7 @@ ELSEWHERE = {
     "core/key_types.py": "core/test_dtypes.py",
     "core/methods.py": "numpy/test_array_members.py",
     "core/operators.py": "numpy/test_array_members.py",
+    "core/work.py": "analysis/costs/test_operations.py",
     "lowering/compiled.py": "lowering/test_compile.py",
     "lowering/host_calls.py": "callbacks/test_effects.py",
     "lowering/sharding.py": "lowering/test_programs_over_meshes.py",

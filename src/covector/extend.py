@@ -29,8 +29,9 @@ rules. What a rule is for, and when it may be left out, ``Primitive`` says.
 """
 
 from covector.core.convert import as_array
-from covector.core.primitive import Linear, ManyResults, Primitive, Work, operation
+from covector.core.primitive import Linear, ManyResults, Primitive, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.operations.broadcasting import align, batched, move_axis, zeros
 from covector.operations.families import Bilinear, Elementwise
 

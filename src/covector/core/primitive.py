@@ -12,7 +12,7 @@ asks one rule:
     transpose      derivatives  the adjoint of a linear operation
     batch          vmap         the operation over a batch
     lower          compilation  which StableHLO?
-    work           analysis     what does it cost?
+    work           analysis     what does it cost? (``core/work.py``)
 
 Operations are interned: ``Sum((0,))`` is the same object each time, so an operation can
 be compared by identity and cache what is derived from it (its types, its
@@ -21,7 +21,7 @@ executables).
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 from covector.core import dtypes
 from covector.core.annotations import DType, Value, Values
@@ -338,36 +338,6 @@ class Primitive(metaclass=Interned):
             f"{self.name} has no `{rule}` rule, which {wanted} needs; its operands are "
             f"{shown}. Give the class {type(self).__name__} that method."
         )
-
-
-class Work(NamedTuple):
-    """The cost of one run of an operation, as XLA counts (decision 28).
-
-    flops            operations on single elements, whatever their type
-    transcendentals  of exponentials, sines and their like, which are counted apart
-    read, written    bytes of memory; None for all operands, and for all results
-    program          what computes it, if that is counted: its flops are added
-    """
-
-    flops: int = 0
-    transcendentals: int = 0
-    read: int | None = None
-    written: int | None = None
-    program: Any = None
-
-    def times(self, n: int) -> "Work":
-        """Of ``n`` elements, what this is of one."""
-        return Work(self.flops * n, self.transcendentals * n)
-
-
-def moves(op: "Primitive", types: Sequence[ArrayType], outs: Any) -> Work:
-    """The work of an operation that copies all its operands to its results."""
-    return Work()
-
-
-def costs_nothing(op: "Primitive", types: Sequence[ArrayType], outs: Any) -> Work:
-    """The work of an operation whose results are its operands."""
-    return Work(read=0, written=0)
 
 
 class Linear:

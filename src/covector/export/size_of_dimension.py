@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covector.core.jaxpr import Equation, Var
-from covector.core.primitive import Primitive, costs_nothing, operation
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.types import ArrayType
+from covector.core.work import costs_nothing
 from covector.errors import InconclusiveDimensionOperation
 from covector.lowering.hlo import HloResults
 

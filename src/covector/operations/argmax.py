@@ -15,9 +15,10 @@ from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Val
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import iinfo
-from covector.core.primitive import Primitive, Work, operation
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add, mul

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.array_like import Array
 from covector.core.effects import LASTS
-from covector.core.primitive import Linearized, ManyResults, Operand, costs_nothing
+from covector.core.primitive import Linearized, ManyResults, Operand
 from covector.core.types import ArrayType
+from covector.core.work import costs_nothing
 from covector.lowering.hlo import HloResults, HloValue
 
 if TYPE_CHECKING:

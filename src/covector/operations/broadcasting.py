@@ -22,9 +22,10 @@ from covector.core.annotations import (
 )
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Operand, Primitive, Work, moves, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.varying import pvary_like
+from covector.core.work import Work, moves
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.transposing import Transpose, are_axes

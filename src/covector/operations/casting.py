@@ -23,15 +23,9 @@ from covector.core.annotations import (
 )
 from covector.core.convert import scalar, to_be_cast
 from covector.core.number_info import bit_width, finfo, iinfo
-from covector.core.primitive import (
-    Operand,
-    Primitive,
-    Work,
-    costs_nothing,
-    moves,
-    operation,
-)
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work, costs_nothing, moves
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import align, with_axes_in_order

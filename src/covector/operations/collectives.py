@@ -28,17 +28,10 @@ from covector.core.annotations import (
     Values,
 )
 from covector.core.convert import scalar
-from covector.core.primitive import (
-    Linearized,
-    Operand,
-    Primitive,
-    Work,
-    costs_nothing,
-    moves,
-    operation,
-)
+from covector.core.primitive import Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, bind_cast
+from covector.core.work import Work, costs_nothing, moves
 from covector.errors import AxisError, DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import div, mul

@@ -11,9 +11,9 @@ from covector.core import dtypes
 from covector.core.annotations import DType, Value
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
-from covector.core.primitive import Work
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.casting import convert

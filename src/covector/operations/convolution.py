@@ -21,8 +21,9 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
-from covector.core.primitive import Linear, Work, operation
+from covector.core.primitive import Linear, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.axis_groups import folded, regrouped, unfolded

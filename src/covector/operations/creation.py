@@ -7,8 +7,9 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray
-from covector.core.primitive import Primitive, moves, operation
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
+from covector.core.work import moves
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import Batched, DType, HostArray, Value, Values
-from covector.core.primitive import Linearized, Operand, Primitive, Work, operation
+from covector.core.primitive import Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add, mul

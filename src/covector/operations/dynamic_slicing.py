@@ -23,15 +23,9 @@ from covector.core.annotations import (
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import (
-    Linear,
-    Linearized,
-    Operand,
-    Primitive,
-    Work,
-    operation,
-)
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.bitwise import and_

@@ -15,8 +15,9 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import Batched, DType, HostArray, LinearMaps, Value
-from covector.core.primitive import Primitive, Work
+from covector.core.primitive import Primitive
 from covector.core.types import ArrayType, show_types
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import align_elementwise, with_axes_in_order

@@ -19,8 +19,9 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.array import from_host
-from covector.core.primitive import Operand, Primitive, Work, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import mul

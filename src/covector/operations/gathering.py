@@ -20,11 +20,11 @@ from covector.core.primitive import (
     Linearized,
     Operand,
     Primitive,
-    Work,
     operation,
 )
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add

@@ -19,10 +19,10 @@ from covector.core.primitive import (
     ManyResults,
     Operand,
     Primitive,
-    moves,
     operation,
 )
 from covector.core.types import ArrayType, Shape, show_types
+from covector.core.work import moves
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import align, zeros

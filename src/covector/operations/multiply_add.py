@@ -7,7 +7,8 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray, Value
-from covector.core.primitive import Linearized, Work
+from covector.core.primitive import Linearized
+from covector.core.work import Work
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import mul, pushforward
 from covector.operations.families import Elementwise, broadcast_operands

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.primitive import Operand, Primitive, costs_nothing, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.sharding.context_mesh import get_abstract_mesh
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
 from covector.core.types import ArrayType
+from covector.core.work import costs_nothing
 from covector.errors import ShardingError
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from covector.core import dtypes
 from covector.core.effects import CALLS
-from covector.core.primitive import Primitive, Work, operation
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 

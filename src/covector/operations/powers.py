@@ -9,8 +9,9 @@ from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
 from covector.core.jaxpr import Var
-from covector.core.primitive import Work, operation
+from covector.core.primitive import operation
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.errors import DTypeError
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.accuracy import ByVectors

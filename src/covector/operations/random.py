@@ -22,8 +22,9 @@ from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, Values
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.key_types import KeyType
-from covector.core.primitive import Primitive, Work, moves, operation
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work, moves
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering import wide_keys
 from covector.lowering.hlo import HloResults, HloValue

@@ -15,9 +15,10 @@ from covector.core import dtypes
 from covector.core.annotations import Batched, DType, HostArray, Value, Values
 from covector.core.convert import scalar
 from covector.core.number_info import finfo, iinfo
-from covector.core.primitive import Linearized, Primitive, Work, operation
+from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.errors import DTypeError
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add, div, mul

@@ -8,8 +8,9 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Operand, Work
+from covector.core.primitive import Linear, Linearized, Operand
 from covector.core.types import ArrayType, show_types
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import broadcast_like, unbroadcast

@@ -15,16 +15,9 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import (
-    Linear,
-    Linearized,
-    Operand,
-    Primitive,
-    Work,
-    moves,
-    operation,
-)
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
+from covector.core.work import Work, moves
 from covector.errors import TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import (

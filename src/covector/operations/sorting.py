@@ -16,9 +16,10 @@ from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, Value, Values
 from covector.core.array_like import Array
 from covector.core.number_info import bit_width
-from covector.core.primitive import Linearized, ManyResults, Work, operation
+from covector.core.primitive import Linearized, ManyResults, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering import hlo
 from covector.lowering.hlo import HloResults, HloValue

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.jaxpr import Equation, Jaxpr, Var, identity
-from covector.core.primitive import Operand, Primitive, costs_nothing, moves, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
+from covector.core.work import costs_nothing, moves
 from covector.errors import TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 

@@ -22,8 +22,9 @@ from covector.core.annotations import Batched, DType, HostArray, LinearMaps, Val
 from covector.core.convert import scalar
 from covector.core.host_budget import CALL, LARGE_PACE
 from covector.core.host_values import in_numpy_dtype
-from covector.core.primitive import Operand, Primitive, Work, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add

@@ -28,8 +28,9 @@ from covector.core.annotations import (
 )
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Operand, Work, operation
+from covector.core.primitive import Operand, operation
 from covector.core.types import ArrayType, Shape
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import add

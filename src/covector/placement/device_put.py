@@ -9,7 +9,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, identity
-from covector.core.primitive import Operand, moves, operation
+from covector.core.primitive import Operand, operation
 from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.shardings import (
     NamedSharding,
@@ -18,6 +18,7 @@ from covector.core.sharding.shardings import (
 )
 from covector.core.sharding.transfer import check_devices, guard
 from covector.core.trace import Tracer
+from covector.core.work import moves
 from covector.errors import ArgumentError
 from covector.lowering.compile import LoweredProgram
 from covector.lowering.placement import Placement, common_placement

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from covector.analysis.passes.programs import as_program
 from covector.analysis.walk import Visit, step_count, visits
 from covector.core.jaxpr import Equation, Jaxpr
-from covector.core.primitive import Primitive, Work
+from covector.core.primitive import Primitive
 from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
+from covector.core.work import Work
 from covector.errors import ArgumentError, how_many
 from covector.programs.higher_order.regions import Kind
 from covector.programs.spmd.shard_map import ShardMap

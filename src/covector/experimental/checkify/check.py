@@ -21,15 +21,10 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.effects import LASTS
 from covector.core.flat import arrays
-from covector.core.primitive import (
-    Linearized,
-    ManyResults,
-    Operand,
-    costs_nothing,
-    operation,
-)
+from covector.core.primitive import Linearized, ManyResults, Operand, operation
 from covector.core.source import user_line
 from covector.core.types import ArrayType
+from covector.core.work import costs_nothing
 from covector.errors import CheckFailed, NotCheckified, TypeMismatch
 from covector.experimental.checkify.error import NONE, Error, message
 from covector.experimental.checkify.sites import ErrorCategory, Site, Sites

@@ -14,10 +14,11 @@ from covector.core.annotations import LinearMaps, Value, Values
 from covector.core.convert import as_array
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Operand, Primitive, moves
+from covector.core.primitive import Operand, Primitive
 from covector.core.source import wraps
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
+from covector.core.work import moves
 from covector.errors import MissingRule
 from covector.experimental.sparse.base import JAXSparse, is_sparse
 from covector.operations.identities import Identity

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Primitive, Work
+from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import move_axis
 from covector.operations.linear_algebra import lapack, unrolled

@@ -14,16 +14,10 @@ import numpy as np
 from covector import options
 from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import (
-    Linearized,
-    Operand,
-    Primitive,
-    Work,
-    costs_nothing,
-    operation,
-)
+from covector.core.primitive import Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.core.work import Work, costs_nothing
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue

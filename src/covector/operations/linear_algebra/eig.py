@@ -8,8 +8,9 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, Work, operation
+from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.lowering.hlo import HloValue
 from covector.operations.argmax import Argmax
 from covector.operations.broadcasting import BroadcastInDim, ReduceSum

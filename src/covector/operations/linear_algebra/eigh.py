@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import Value
-from covector.core.primitive import Linearized, Work, operation
+from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.lowering.hlo import HloValue
 from covector.operations.casting import convert
 from covector.operations.linear_algebra import determined, jacobi, lapack, unrolled

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from covector.core.annotations import Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Operand, Work, operation
+from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import zeros

@@ -13,9 +13,10 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, DType, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import ManyResults, Work
+from covector.core.primitive import ManyResults
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
+from covector.core.work import Work
 from covector.errors import DeviceError, DTypeError, TypeMismatch
 from covector.lowering.hlo import HloValue, aliases, layouts
 from covector.lowering.hlo import results as hlo_results

@@ -11,9 +11,10 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, Primitive, Work, moves, operation
+from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.core.work import Work, moves
 from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import BroadcastInDim, move_axis

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, Work, operation
+from covector.core.primitive import Linearized, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.creation import Iota

@@ -12,9 +12,10 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Operand, Primitive, Work
+from covector.core.primitive import Linear, Linearized, Operand, Primitive
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import (

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.primitive import Linearized, Work, operation
+from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import zeros
 from covector.operations.casting import convert

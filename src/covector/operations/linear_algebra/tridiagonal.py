@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from covector.core import dtypes
 from covector.core.annotations import Batched, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Linearized, Primitive, Work, operation
+from covector.core.primitive import Linear, Linearized, Primitive, operation
 from covector.core.types import ArrayType, show_types
+from covector.core.work import Work
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import align, zeros

@@ -20,17 +20,12 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.masks import Mask, merge, present_mask, scatter, select
 from covector.core.number_info import iinfo
-from covector.core.primitive import (
-    Linearized,
-    ManyResults,
-    Work,
-    costs_nothing,
-    operation,
-)
+from covector.core.primitive import Linearized, ManyResults, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace
 from covector.core.types import ArrayType
 from covector.core.varying import Varying
+from covector.core.work import Work, costs_nothing
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.argmax import Argmax
 from covector.operations.broadcasting import (

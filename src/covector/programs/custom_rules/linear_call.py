@@ -21,10 +21,11 @@ from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, check_functions, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import present_mask
-from covector.core.primitive import Linear, Operand, Work, operation
+from covector.core.primitive import Linear, Operand, operation
 from covector.core.staging import Staged, StagingTrace, stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
+from covector.core.work import Work
 from covector.errors import NotDifferentiable, TreeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import Meshes, meshes_of

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from covector.core.annotations import Batched
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask
-from covector.core.primitive import ManyResults, costs_nothing, linear_mask
+from covector.core.primitive import ManyResults, linear_mask
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
+from covector.core.work import costs_nothing
 from covector.lowering.tokens import TOKENS
 from covector.programs.higher_order.partition import Partition, Policy, by_results
 from covector.programs.higher_order.regions import (
