@@ -15,13 +15,7 @@ from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Val
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import (
-    Linear,
-    Linearized,
-    Operand,
-    Primitive,
-    operation,
-)
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
@@ -141,29 +135,18 @@ class Gather(Primitive):
         (x, indices), (dim, index_dim) = args, dims
         if index_dim is None:
             return self._batch_operand(size, x, indices, dim)
-        d = self.dimension_numbers
         indices = batched(size, indices, index_dim)
-        offset_dims = shifted(d.offset_dims, 0)
-        in_indices = shifted(d.start_indices_batching_dims, 0)
         if dim is None:
-            numbers = d._replace(
-                offset_dims=offset_dims, start_indices_batching_dims=in_indices
-            )
             gather = self.replace(
-                dimension_numbers=numbers,
+                dimension_numbers=self.dimension_numbers.past_batch_of_indices(),
                 indices_are_sorted=False,
                 unique_indices=False,
             )
-            return (gather(x, indices),), (0,)
-        numbers = d.past_axis(dim)
-        position = sum([a < dim for a in numbers.operand_batching_dims])
-        numbers = numbers._replace(
-            offset_dims=offset_dims,
-            operand_batching_dims=insert(numbers.operand_batching_dims, position, dim),
-            start_indices_batching_dims=insert(in_indices, position, 0),
-        )
-        sizes = insert(self.slice_sizes, dim, min(size, 1))
-        gather = self.replace(dimension_numbers=numbers, slice_sizes=sizes)
+        else:
+            gather = self.replace(
+                dimension_numbers=self.dimension_numbers.in_step(dim),
+                slice_sizes=insert(self.slice_sizes, dim, min(size, 1)),
+            )
         return (gather(x, indices),), (0,)
 
     def _batch_operand(self, size: int, x: Value, indices: Value, dim: int) -> Batched:
@@ -289,22 +272,11 @@ class Scattering(Primitive):
     def batch(self, size: int, args: Values, dims: Any) -> Batched:
         x, indices, updates = args
         x, updates = batched(size, x, dims[0]), batched(size, updates, dims[2])
-        d = self.dimension_numbers
-        windows = shifted(d.update_window_dims, 0)
-        in_operand = shifted(d.operand_batching_dims, 0)
-        in_indices = d.scatter_indices_batching_dims
+        numbers = self.dimension_numbers
         if dims[1] is None:
-            windows = (0, *windows)
+            numbers = numbers.with_wider_windows()
         else:
-            indices = batched(size, indices, dims[1])
-            in_operand, in_indices = (0, *in_operand), (0, *shifted(in_indices, 0))
-        numbers = ScatterDimensionNumbers(
-            windows,
-            shifted(d.inserted_window_dims, 0),
-            shifted(d.scatter_dims_to_operand_dims, 0),
-            in_operand,
-            in_indices,
-        )
+            numbers, indices = numbers.in_step(), batched(size, indices, dims[1])
         return (self.replace(dimension_numbers=numbers)(x, indices, updates),), (0,)
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:

@@ -33,6 +33,7 @@ from covector.operations.comparison import ge, le
 from covector.operations.extrema import clamp
 from covector.operations.joining import Concatenate
 from covector.operations.reductions import ReduceAnd
+from covector.operations.slicing import insert
 from covector.operations.transposing import Reshape, are_axes
 
 Axes = tuple[int, ...]
@@ -69,6 +70,24 @@ class GatherDimensionNumbers(NamedTuple):
             operand_batching_dims=shifted(self.operand_batching_dims, dim),
         )
 
+    def past_batch_of_indices(self) -> "GatherDimensionNumbers":
+        """These numbers where indices and result have another axis in front."""
+        return self._replace(
+            offset_dims=shifted(self.offset_dims, 0),
+            start_indices_batching_dims=shifted(self.start_indices_batching_dims, 0),
+        )
+
+    def in_step(self, dim: int) -> "GatherDimensionNumbers":
+        """… where that axis runs in step with a new one of the operand at ``dim``."""
+        d = self.past_axis(dim).past_batch_of_indices()
+        position = sum([a < dim for a in d.operand_batching_dims])
+        return d._replace(
+            operand_batching_dims=insert(d.operand_batching_dims, position, dim),
+            start_indices_batching_dims=insert(
+                d.start_indices_batching_dims, position, 0
+            ),
+        )
+
 
 class ScatterDimensionNumbers(NamedTuple):
     """The dimension numbers of a scatter: those of the gather that reads its windows.
@@ -87,6 +106,31 @@ class ScatterDimensionNumbers(NamedTuple):
         """These numbers in StableHLO, which calls the operand the input."""
         names = [n.replace("operand_batching", "input_batching") for n in self._fields]
         return _attribute("scatter", names, self, index_vector_dim)
+
+    def with_wider_windows(self) -> "ScatterDimensionNumbers":
+        """These numbers where operand and updates have another axis in front, along
+        which windows reach all the way.
+        """
+        past = self._past_first_axis()
+        return past._replace(update_window_dims=(0, *past.update_window_dims))
+
+    def in_step(self) -> "ScatterDimensionNumbers":
+        """… where indices have it too, in step with that of the operand."""
+        past = self._past_first_axis()
+        in_indices = shifted(past.scatter_indices_batching_dims, 0)
+        return past._replace(
+            operand_batching_dims=(0, *past.operand_batching_dims),
+            scatter_indices_batching_dims=(0, *in_indices),
+        )
+
+    def _past_first_axis(self) -> "ScatterDimensionNumbers":
+        """… as the axes of operand and updates count with a new one in front."""
+        return self._replace(
+            update_window_dims=shifted(self.update_window_dims, 0),
+            inserted_window_dims=shifted(self.inserted_window_dims, 0),
+            scatter_dims_to_operand_dims=shifted(self.scatter_dims_to_operand_dims, 0),
+            operand_batching_dims=shifted(self.operand_batching_dims, 0),
+        )
 
 
 def _attribute(
