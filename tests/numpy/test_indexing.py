@@ -263,7 +263,7 @@ def test_values_for_the_selected_need_a_known_mask():
 def test_values_take_the_element_type_of_the_array():
     x = cnp.arange(3)
     assert x.at[0].set(True).dtype == cnp.int32
-    with pytest.warns(FutureWarning, match="element type f32 go into an array of i32"):
+    with pytest.warns(FutureWarning, match="safely cast values of f32 to the i32"):
         assert x.at[0].set(2.7).tolist() == [2, 1, 2]
     assert cnp.zeros(2, "bfloat16").at[0].add(1).dtype == cnp.bfloat16
     assert cnp.zeros(2, "complex64").at[1].set(2j).tolist() == [0, 2j]

@@ -24,6 +24,7 @@ from typing import Any
 
 from covector.compat import config, missing
 from covector.compat.names import MODULES
+from covector.core.operators import link
 from covector.errors import SettingError
 
 _ROOT = "jax"
@@ -156,6 +157,8 @@ def install() -> None:
 
 def _begin() -> None:
     sys.meta_path.insert(0, _finder)
+    # Libraries for several kinds of arrays know that of the field by this name.
+    link.namespace = f"{_ROOT}.numpy"
     config.from_environment()
 
 

@@ -6,6 +6,7 @@ container.
 """
 
 from collections.abc import Iterator
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +124,7 @@ class Array(Operators, Methods, HasType):
                 f"covector has the versions {', '.join(API_VERSIONS)} of the array API "
                 f"standard, but not {api_version!r}."
             )
-        return link.numpy
+        return import_module(link.namespace)
 
     # -- what arrays with values give, and tracers explain that they cannot ------------
 

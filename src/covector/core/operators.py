@@ -1,7 +1,8 @@
 """The operators of arrays: each calls a function of ``covector.numpy``.
 
 That namespace lies several layers above. The link upwards is ``link.numpy``, set when
-the package is imported, and it is the object that ``__array_namespace__`` answers with.
+the package is imported. ``__array_namespace__`` answers with the module that
+``link.namespace`` names: the same one, or ``jax.numpy`` where covector has that name.
 ``link.device_put`` is the other one, and ``link.functions`` has the functions that the
 binary operators are, since they are what is called most often.
 """
@@ -21,6 +22,8 @@ class _LateBinding:
 
     numpy: Any = None
     device_put: Any = None
+    #: the name of the module that arrays say is theirs
+    namespace = "covector.numpy"
 
     def __init__(self) -> None:
         self.functions: dict[str, Any] = {}

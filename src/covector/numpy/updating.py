@@ -131,7 +131,7 @@ class IndexUpdate:
 
     def subtract(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with values subtracted from these elements."""
-        values = _operand(values, self.array.type, ADD)
+        values = _operand(values, self.array.type, ADD, warns=False)  # but update does
         return update(self.array, self.index, ADD, neg(values), **how)
 
     def multiply(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
@@ -340,7 +340,9 @@ def _update_masked(
     return where(mask, change(x, values), x)
 
 
-def _operand(values: ArrayLike, type_: ArrayType, change: Change) -> Array:
+def _operand(
+    values: ArrayLike, type_: ArrayType, change: Change, warns: bool = True
+) -> Array:
     """The values in the dtype in which the elements meet them, or are replaced."""
     now = options.current()
     if isinstance(values, list | tuple):
@@ -360,7 +362,7 @@ def _operand(values: ArrayLike, type_: ArrayType, change: Change) -> Array:
             x64=now.enable_x64,
             mode=now.numpy_dtype_promotion,
         )
-        if common != type_.dtype:
+        if warns and common != type_.dtype:
             _warn_of_loss(type_.dtype, given)
     if change is MINIMUM or change is MAXIMUM:
         values = bound_in(values, common, upper=change is MINIMUM)
@@ -384,9 +386,9 @@ def _exponent(value: Any, dtype: DType) -> Any:
 
 def _warn_of_loss(dtype: DType, given: Any) -> None:
     warnings.warn(
-        f"values of element type {dtypes.short_name(given)} go into an array of "
-        f"{dtypes.short_name(dtype)}, which cannot hold them all: convert them with "
-        ".astype to say that it is meant, or the array to hold them.",
+        f"an update cannot safely cast values of {dtypes.short_name(given)} to the "
+        f"{dtypes.short_name(dtype)} of the array, which cannot hold them all: convert "
+        "them with .astype to say that it is meant, or the array to hold them.",
         FutureWarning,
         stacklevel=user_level(),
     )

@@ -470,3 +470,10 @@ def test_equations_say_their_effects_and_source():
     e = jax.make_jaxpr(jnp.sin)(1.0).eqns[0]
     assert not e.effects and e.primitive.name == "sin"
     str(e.source_info.name_stack)
+
+
+def test_arrays_say_that_their_namespace_is_that_of_jax():
+    """Libraries for several kinds of arrays ask whether it is called ``jax.numpy``."""
+    assert jnp.ones(2).__array_namespace__() is jnp
+    assert jax.jit(lambda x: x.__array_namespace__().sin(x))(0.0) == 0
+    assert jnp.__name__ == "jax.numpy"
