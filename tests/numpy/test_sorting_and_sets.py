@@ -261,6 +261,23 @@ def test_narrow_numbers_are_sorted_and_unique(dtype):
     np.testing.assert_array_equal(listed.astype("float32"), np.unique(wide)[:2])
 
 
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"]
+)
+@pytest.mark.parametrize("place", ["all", "lowest", "highest"])
+def test_integers_close_to_each_other_are_counted(dtype, place):
+    info, rng = np.iinfo(dtype), np.random.default_rng(0)
+    least = info.max - 50 if place == "highest" else info.min
+    most = info.min + 100 if place == "lowest" else info.max
+    x = rng.integers(least, most, 300, dtype=dtype, endpoint=True)
+    with cv.enable_x64(True):
+        found = cnp.unique(x, True, True, True)
+        for ours, theirs in zip(found, np.unique(x, True, True, True), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        assert found[0].dtype == x.dtype
+        np.testing.assert_array_equal(cnp.unique(x), found[0])
+
+
 def test_index_objects_give_back_what_they_are_indexed_with():
     assert cnp.s_[1:2, None] == (slice(1, 2), None)
     assert cnp.s_[1] == 1

@@ -37,6 +37,11 @@ from covector.operations.bitwise import not_, or_
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, ge, gt, ne
+from covector.operations.ranks import (
+    PlacesOfRanks,
+    is_worth_selecting,
+    places_in_rows,
+)
 from covector.operations.reductions import ReduceOr
 from covector.operations.selection import where
 from covector.operations.sorting import Sort
@@ -258,24 +263,22 @@ def _rows(x: Value, axes: tuple[int, ...]) -> Array:
     return x if x.type.shape == shape else Reshape(shape)(x)
 
 
-def _by_sorting(xp: Any, x: XpArray, q: XpArray, *, method: str, skip_nan: bool) -> Any:
+def _of_rows(xp: Any, x: XpArray, q: XpArray, *, method: str, skip_nan: bool) -> Any:
     """The quantiles of rows, along the last axis."""
     result, dtype = x.dtype, working_dtype(x.dtype)
     x, q = x.astype(dtype), q.astype(dtype).reshape((-1,))
     n = x.shape[-1]
     if n == 0:
         return xp.full((*x.shape[:-1], q.size), np.nan, result)
-    # −0 and 0 keep their order.
-    ordered = sort_alone(x, -1) if xp is np else xp.sort(x, axis=-1, stable=True)
-    if skip_nan:
-        gaps = xp.sum(xp.isnan(x).astype(dtype), axis=-1, keepdims=True)
-        count, pick = n - gaps, xp.take_along_axis
-        unknown = count == 0
-    else:  # the positions are those of all rows, and NaN is last
-        count, pick = xp.asarray(n, dtype), xp.take
-        unknown = xp.isnan(ordered[..., -1:])
+    if skip_nan:  # NaN is last
+        count = n - xp.sum(xp.isnan(x).astype(dtype), axis=-1, keepdims=True)
+    else:  # the positions are those of all rows
+        count = xp.asarray(n, dtype)
     low, high, weight = _positions(xp, count, q, method)
-    below, above = [pick(ordered, k.astype(np.int32), axis=-1) for k in (low, high)]
+    low, high = low.astype(np.int32), high.astype(np.int32)
+    below, above, unknown = _of_ranks(xp, x, low, high)
+    if skip_nan:
+        unknown = count == 0
     if method == "midpoint":
         out = below / 2 + above / 2  # also of an infinite number and a finite one
     else:
@@ -285,8 +288,25 @@ def _by_sorting(xp: Any, x: XpArray, q: XpArray, *, method: str, skip_nan: bool)
     return xp.where(unknown | xp.isnan(q), np.nan, out).astype(result)
 
 
+def _of_ranks(xp: Any, x: XpArray, low: XpArray, high: XpArray) -> Any:
+    """The elements of these ranks in rows, where −0 and 0 keep their order; and which
+    rows have a NaN.
+    """
+    k = low.shape[-1]
+    if is_worth_selecting(x.shape[-1], 2 * k, x.dtype):
+        find = places_in_rows if xp is np else PlacesOfRanks()
+        ranks = xp.concatenate([low, high], axis=-1)
+        places = find(x, xp.broadcast_to(ranks, (*x.shape[:-1], 2 * k)))
+        found = xp.take_along_axis(x, places, axis=-1)
+        return found[..., :k], found[..., k:], xp.isnan(x).any(axis=-1, keepdims=True)
+    ordered = sort_alone(x, -1) if xp is np else xp.sort(x, axis=-1, stable=True)
+    pick = xp.take if low.ndim == 1 else xp.take_along_axis
+    below, above = [pick(ordered, ranks, axis=-1) for ranks in (low, high)]
+    return below, above, xp.isnan(ordered[..., -1:])
+
+
 # However many there are, sorting takes most of the time, and NumPy is quicker at it.
-_at_fractions = xp_function(_by_sorting, limit=math.inf)
+_at_fractions = xp_function(_of_rows, limit=math.inf)
 
 
 def _positions(xp: Any, count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:

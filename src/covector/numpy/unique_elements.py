@@ -47,6 +47,10 @@ __all__ = [
 ]
 
 
+#: how many entries a table may have for each integer that is counted with it
+_SPREAD = 4
+
+
 class UniqueAllResult(NamedTuple):
     """The different elements, where each is first, which each element is, how often."""
 
@@ -237,6 +241,10 @@ def _unique_known(parts: Value, equal_nan: bool, positions: bool) -> list[Array]
         )
     known = np.asarray(parts)
     here = placement_of_known([parts], "unique")
+    if parts.type.ndim == 1 and dtypes.is_integer(known.dtype):
+        counted = _by_counting(known, positions)
+        if counted is not None:
+            return [from_numpy(found, here) for found in counted]
     if parts.type.ndim == 1 and not positions and is_quick(known.dtype, alone=True):
         ordered = sort_alone(known, 0)
         return [from_numpy(ordered[_first_of_equals(ordered, equal_nan)], here)]
@@ -253,6 +261,34 @@ def _unique_known(parts: Value, equal_nan: bool, positions: bool) -> list[Array]
         from_numpy(values.astype(known.dtype), here),
         *[from_numpy(p.ravel().astype(index_dtype()), here) for p in found],
     ]
+
+
+def _by_counting(x: HostArray, positions: bool) -> Sequence[HostArray] | None:
+    """What ``_unique_known`` finds, of integers that are close enough for a table from
+    the lowest to the highest; None where they are not.
+    """
+    if not x.size or not dtypes.is_of_numpy(x.dtype):
+        return None
+    lowest, highest = x.min(), x.max()
+    length = int(highest) - int(lowest) + 1
+    if length > _SPREAD * x.size:
+        return None
+    # The differences may wrap; as unsigned integers they are what they should be.
+    entries = (x - lowest).view(f"u{x.dtype.itemsize}")
+    if not positions:
+        present = np.zeros(length, bool)
+        present[entries] = True
+        return [np.flatnonzero(present).astype(x.dtype) + lowest]
+    entries, dtype = entries.astype(np.intp), index_dtype()
+    counts = np.bincount(entries, minlength=length)
+    present = np.flatnonzero(counts)
+    # Of several that are written to an entry the last one stays.
+    first = np.empty(length, dtype)
+    first[entries[::-1]] = np.arange(x.size - 1, -1, -1, dtype=dtype)
+    which = np.empty(length, dtype)
+    which[present] = np.arange(present.size, dtype=dtype)
+    values = present.astype(x.dtype) + lowest
+    return [values, first[present], which[entries], counts[present].astype(dtype)]
 
 
 def _first_of_equals(ordered: HostArray, equal_nan: bool) -> HostArray:

@@ -44,8 +44,8 @@ from covector.operations.ordering import (
     packed,
     position_of,
 )
+from covector.operations.selecting_on_host import first_of
 from covector.operations.sorting_on_host import (
-    first_of,
     is_quick,
     is_sorted_by_numpy,
     key_on_host,

@@ -17,8 +17,6 @@ from covector.runtime import host_calls
 
 #: which of two neighbouring integers of 32 bits is the low half of one of 64
 _LOW, _HIGH = (0, 1) if sys.byteorder == "little" else (1, 0)
-#: into how many groups a row is divided at least, of how many elements
-_GROUPS, _WORTH_GROUPING = 64, 4
 
 
 def is_quick(dtype: DType, alone: bool) -> bool:
@@ -105,49 +103,16 @@ def _sort_bits(x: HostArray) -> HostArray:
     return found.view(x.dtype)
 
 
-def first_of(keys: HostArray, count: HostArray | int) -> HostArray:
-    """The indices of the ``count`` least integers of 32 bits of each row, ascending; of
-    equal ones the first come first.
-    """
-    rows, count = keys.reshape(-1, keys.shape[-1]), int(count)
-    found = np.flatnonzero(rows <= _bound(rows, count))
-    row, column = np.divmod(found, rows.shape[1])
-    in_row = np.bincount(row, minlength=len(rows))
-    place = np.arange(found.size) - np.repeat(np.cumsum(in_row) - in_row, in_row)
-    # A key and its index are one integer; the largest fills what is left of a row.
-    both = np.full((len(rows), in_row.max()), np.iinfo(np.int64).max)
-    both[row, place] = (rows.reshape(-1)[found].astype(np.int64) << 32) | column
-    both.sort()
-    ordered = both[:, :count].astype(np.int32)
-    return np.ascontiguousarray(ordered).reshape(*keys.shape[:-1], count)
-
-
-def _bound(rows: HostArray, count: int) -> HostArray:
-    """A number for each row that at least ``count`` elements do not exceed, and few
-    more: of the least of many groups of elements, as many do not.
-    """
-    groups = max(4 * count, _GROUPS)
-    size = rows.shape[1] // groups
-    if size >= _WORTH_GROUPING:
-        divided = rows[:, : groups * size].reshape(len(rows), size, groups)
-        rows = divided.min(1)
-    return np.partition(rows, count - 1)[:, count - 1 : count]
-
-
-def _first_in_program(keys: HostArray, count: HostArray) -> tuple[HostArray]:
-    return (first_of(keys, count),)
-
-
-host_calls.add_standard("first of", _first_in_program)
-
-
-def _packed(keys: HostArray, columns: HostArray) -> HostArray:
-    """Pairs of integers that as one of 64 bits are in the order of the keys, then of
-    the columns.
-    """
+def packed_on_host(keys: HostArray, columns: HostArray) -> HostArray:
+    """Integers of 64 bits in the order of the keys, then of the columns."""
     both = np.empty((*keys.shape, 2), np.int32)
     both[..., _HIGH], both[..., _LOW] = keys, columns
-    return both
+    return both.view(np.int64)[..., 0]
+
+
+def low_half(both: HostArray) -> HostArray:
+    """The second integers of pairs that ``packed_on_host`` made one of."""
+    return both.view(np.int32).reshape(*both.shape, 2)[..., _LOW]
 
 
 def sort_together(xs: Sequence[HostArray], axis: int) -> Sequence[HostArray]:
@@ -155,9 +120,10 @@ def sort_together(xs: Sequence[HostArray], axis: int) -> Sequence[HostArray]:
     elements are equal they keep their order.
     """
     rows = [_rows(x, axis) for x in xs]
-    both = _packed(key_on_host(rows[0]), np.arange(rows[0].shape[-1], dtype=np.int32))
-    both.view(np.int64)[..., 0].sort()
-    order = both[..., _LOW].astype(np.intp)
+    columns = np.arange(rows[0].shape[-1], dtype=np.int32)
+    both = packed_on_host(key_on_host(rows[0]), columns)
+    both.sort()
+    order = low_half(both).astype(np.intp)
     return [np.moveaxis(np.take_along_axis(x, order, -1), -1, axis) for x in rows]
 
 
