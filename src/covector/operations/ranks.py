@@ -14,8 +14,9 @@ from covector.core.annotations import (
     Value,
     Values,
 )
-from covector.core.primitive import Primitive, Work, operation
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, show_types
+from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.host_calls import numpy_call
