@@ -251,3 +251,12 @@ def test_infinity_leaves_nothing_for_numbers_near_the_largest_float():
     x = cnp.array([3e38, 1.0, np.inf], cnp.float32)
     for softmax in (nn.softmax, cv.jit(nn.softmax)):
         np.testing.assert_array_equal(softmax(x), [0, 0, np.nan])
+
+
+def test_the_gradient_of_softmax_negates_sums_and_not_all_elements():
+    x = cnp.ones((64, 32))
+    gradient = cv.jit(cv.grad(lambda x, y: (nn.softmax(x) * y).sum()))
+    text = gradient.lower(x, x).compile().as_text()
+    negated = [line for line in text.splitlines() if " negate(" in line]
+    assert negated
+    assert not [line for line in negated if "f32[64,32]" in line]

@@ -178,9 +178,11 @@ class Div(Elementwise):
 
     def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)
-        slope = neg(self(out, y)) if active[1] else None
+        ratio = self(out, y) if active[1] else None
+        # In reverse the sign comes last. Of a divisor that was broadcast, it is that of
+        # a sum then, and not of each element.
         return (out,), pushforward(
-            out, lambda dx: self(dx, y), lambda dy: mul(dy, slope)
+            out, lambda dx: self(dx, y), lambda dy: mul(neg(dy), ratio)
         )
 
     def transpose(
