@@ -14,7 +14,7 @@ from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.show import nested_programs, show_jaxpr, show_operation
 from covector.core.types import show_types
-from covector.core.varying import result_types
+from covector.core.varying import types_of_results
 from covector.errors import CovectorError, MalformedProgram
 
 
@@ -67,7 +67,9 @@ def _check_types(equation: Equation, who: str) -> None:
         check_jaxpr(nested)
     types = tuple([a.type for a in equation.inputs])
     try:
-        wanted = result_types(equation.op, types, [v.type for v in equation.outputs])
+        wanted = types_of_results(
+            equation.op, types, [v.type for v in equation.outputs]
+        )
     except CovectorError as error:
         raise MalformedProgram(
             f"{who} does not accept its operands, {show_types(types)}."

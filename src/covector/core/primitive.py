@@ -37,7 +37,7 @@ from covector.core.host_budget import CALL, LARGE_PACE, HostBudget
 from covector.core.masks import Mask
 from covector.core.operation_caches import Interned, OpPlan, drop_older_half
 from covector.core.trace import Trace, current
-from covector.core.types import ArrayType, show_types
+from covector.core.types import ArrayType, result_types, show_types
 from covector.errors import MissingRule
 
 Linearized = tuple[Sequence[Any], Callable[..., Sequence[Any]]]
@@ -232,7 +232,7 @@ class Primitive(metaclass=Interned):
         plan = self.plans.get(types)
         if plan is None:
             drop_older_half(self.plans, MOST_PLANS)
-            outs = tuple(self.type_rule(*types))
+            outs = result_types(self.type_rule, types, self.varying_rule is None)
             # Symbolic sizes, of a class of their own, have no host to run on.
             known = all([type(t.size) is int for t in (*types, *outs)])
             same = known and self.is_same_on_host(types, outs)

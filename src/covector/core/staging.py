@@ -21,7 +21,7 @@ from covector.core.references import Held, Ref, check_reachable
 from covector.core.source import user_line
 from covector.core.trace import Trace, Tracer, check_scope, current
 from covector.core.types import INVARIANT, ArrayType
-from covector.core.varying import unify_varying
+from covector.core.varying import needs_unifying, unify_varying
 from covector.errors import RefError
 
 #: elements up to which concrete values are computed while tracing
@@ -143,7 +143,7 @@ class StagingTrace(Trace):
             if staged is not None:
                 return staged
         varying = None
-        if self.checked_axes:
+        if self.checked_axes and needs_unifying(op, args):
             args, varying = unify_varying(self, op, args)
         atoms: list[Any] = []
         types: list[ArrayType] = []

@@ -13,7 +13,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -339,3 +339,18 @@ class HasType:
 def show_types(types: Any) -> str:
     """``f32[4], i32[]``: types as they stand in messages and printed programs."""
     return ", ".join(map(str, types))
+
+
+def result_types(
+    rule: Callable[..., Sequence[ArrayType]],
+    types: Sequence[ArrayType],
+    unify: bool = True,
+) -> tuple[ArrayType, ...]:
+    """What a rule for types gives. If ``unify``, it knows nothing of varying axes: the
+    results vary over each that an operand varies over.
+    """
+    axes = INVARIANT.union(*[t.varying for t in types]) if unify else INVARIANT
+    if not axes:
+        return tuple(rule(*types))
+    outs = rule(*[t.with_varying(INVARIANT) for t in types])
+    return tuple([t.with_varying(axes) for t in outs])

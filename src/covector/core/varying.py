@@ -16,7 +16,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.primitive import Linear
 from covector.core.trace import Tracer
-from covector.core.types import INVARIANT, ArrayType
+from covector.core.types import INVARIANT, ArrayType, result_types
 
 Axes = frozenset[Any]
 
@@ -42,10 +42,27 @@ def bind_cast(cast: Callable[[Axes], Any]) -> None:
     _LateBinding.cast = staticmethod(cast)
 
 
+def needs_unifying(op: Any, args: Sequence[Any]) -> bool:
+    """Whether ``unify_varying`` has anything to do: not where all traced operands vary
+    over the same axes, as most do.
+    """
+    if op.varying_rule is not None:
+        return True
+    axes = None
+    for a in args:
+        if isinstance(a, Tracer):
+            if axes is None:
+                axes = a.type.varying
+            elif axes is not a.type.varying:
+                return True
+    return False
+
+
 def unify_varying(
     trace: Any, op: Any, args: Sequence[Any]
 ) -> tuple[list[Any], Axes | None]:
-    """The operands, cast to the varying axes that ``op`` needs, and those of results.
+    """The operands, cast to the varying axes that ``op`` needs, and those of results
+    where it has a rule for them.
 
     Known values stay as they are where nothing but that is wanted: a constant has no
     cotangent, so no sum could be missed.
@@ -55,14 +72,10 @@ def unify_varying(
         wanted = op.varying_rule([a.type for a in args], trace.checked_axes)
         pairs = zip(args, wanted.operands, strict=True)
         return [_cast_in(trace, a, axes) for a, axes in pairs], wanted.result
-    traced = [a.type.varying for a in args if isinstance(a, Tracer)]
-    everywhere = traced[0] if traced else INVARIANT
-    if all([axes is everywhere for axes in traced]):
-        return args, everywhere
-    everywhere = INVARIANT.union(*traced)
+    everywhere = INVARIANT.union(*[a.type.varying for a in args])
     return [
         _cast_in(trace, a, everywhere) if isinstance(a, Tracer) else a for a in args
-    ], everywhere
+    ], None
 
 
 def _cast_in(trace: Any, x: Any, axes: Axes) -> Any:
@@ -72,16 +85,14 @@ def _cast_in(trace: Any, x: Any, axes: Axes) -> Any:
     return trace.process(_LateBinding.cast(missing), [x])[0]
 
 
-def result_types(
+def types_of_results(
     op: Any, types: Sequence[ArrayType], given: Sequence[ArrayType]
 ) -> tuple[ArrayType, ...]:
     """The result types of ``op`` for operands that are unified already (for checks)."""
     checked_axes = INVARIANT.union(*[t.varying for t in (*types, *given)])
-    if not checked_axes:
-        return tuple(op.type_rule(*types))
-    result: Axes | None = INVARIANT.union(*[t.varying for t in types])
-    if op.varying_rule is not None:
-        result = op.varying_rule(types, checked_axes).result
+    if op.varying_rule is None or not checked_axes:
+        return result_types(op.type_rule, types)
+    result = op.varying_rule(types, checked_axes).result
     if result is None:
         return tuple(op.type_rule(*types))
     outs = op.type_rule(*[t.with_varying(INVARIANT) for t in types])

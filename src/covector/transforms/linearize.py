@@ -21,7 +21,7 @@ from covector.core.masks import at_sources, present, scatter
 from covector.core.primitive import Linearized, Primitive
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.trace import Trace, Tracer, current
-from covector.core.varying import pvary_like, unify_varying
+from covector.core.varying import needs_unifying, pvary_like, unify_varying
 from covector.errors import RefError
 
 FlatFunction = Callable[..., Sequence[Any]]
@@ -53,7 +53,7 @@ class LinearTrace(Trace):
         self.name = name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-        if self.checked_axes:
+        if self.checked_axes and needs_unifying(op, args):
             args, _ = unify_varying(self, op, args)
         primals: list[Value] = []
         tangents: list[Value | None] = []

@@ -9,12 +9,11 @@ operand that was cast, does not leave: the linear part takes the operand again.
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from covector.core.annotations import Value
-from covector.core.jaxpr import Atom, Jaxpr, Var, run
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
 from covector.core.masks import Mask
 from covector.core.sharding.spec import PartitionSpec
+from covector.core.source import user_line
 from covector.core.types import ArrayType
-from covector.core.varying import pvary_like
 from covector.operations.collectives import PVary
 from covector.operations.transposing import Reshape
 from covector.programs.higher_order.partition import Partition, Policy, partition
@@ -54,7 +53,6 @@ def _with_frames(count: int, manual: ManualAxes, parts: Parts) -> tuple[Parts, S
     between them as global arrays, and the specs of the outputs that were added.
     """
     primal, linear, sources, mask = parts
-    wanted = linear.in_types
     if manual.checked:
         sources = tuple(_nearest(primal, sources))
     # Where types do not say what varies, a result may be another on each device, and
@@ -64,30 +62,48 @@ def _with_frames(count: int, manual: ManualAxes, parts: Parts) -> tuple[Parts, S
     over = [_axes_of(primal.out_types[k], manual) for k in passed]
     final = [~(count + passed.index(~i)) if ~i in passed else i for i in sources]
     framed = [i < 0 and ~i >= count and bool(over[~i - count]) for i in final]
-    types = [
-        primal.in_types[i] if i >= 0 else t for i, t in zip(final, wanted, strict=False)
+    pairs = zip(final, framed, linear.in_types, strict=False)
+    passed_on = [
+        primal.in_types[i] if i >= 0 else _framed(t) if f else t for i, f, t in pairs
     ]
-    types = [_framed(t) if f else t for t, f in zip(types, framed, strict=True)]
-
-    def with_leaving(*args: Any) -> list[Any]:
-        outs = run(primal, args)
-        pairs = zip(passed, over, strict=True)
-        extra = [_in_frame(outs[k]) if axes else outs[k] for k, axes in pairs]
-        return [*outs[:count], *extra]
-
-    def from_frames(*values: Value) -> list[Any]:
-        columns = zip(values, framed, wanted, strict=False)
-        residuals = [
-            Reshape(t.shape)(x) if f else pvary_like(x, t) for x, f, t in columns
-        ]
-        return run(linear, [*residuals, *values[len(framed) :]])
-
-    made = manual.stage(with_leaving, primal.in_types, primal.name)
-    types = [*types, *wanted[len(framed) :]]
-    linear_body = manual.stage(from_frames, types, linear.name)
+    made = _leaving_in_frames(primal, count, passed, over)
+    back = _entering_from(passed_on, linear)
     specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
-    residuals = made.jaxpr, linear_body.jaxpr, tuple(final)
-    return type(parts)(*residuals, mask), specs
+    return type(parts)(made, back, tuple(final), mask), specs
+
+
+def _leaving_in_frames(
+    primal: Jaxpr, count: int, passed: Sequence[int], over: Sequence[tuple[Any, ...]]
+) -> Jaxpr:
+    """The program with the outputs ``passed`` after its first ``count``; those that
+    vary, ``over`` some axes, have an axis more.
+    """
+    equations, extra, line = list(primal.equations), [], user_line()
+    for k, axes in zip(passed, over, strict=True):
+        x = primal.outputs[k]
+        if axes:
+            framed = Var(_framed(x.type))
+            equations.append(Equation(Reshape(framed.type.shape), [x], [framed], line))
+            x = framed
+        extra.append(x)
+    outputs = [*primal.outputs[:count], *extra]
+    return Jaxpr(primal.inputs, equations, outputs, primal.name)
+
+
+def _entering_from(types: Sequence[ArrayType], linear: Jaxpr) -> Jaxpr:
+    """The program with first inputs of these types, where they have an axis more than
+    its own, or vary over fewer.
+    """
+    equations, inputs, line = [], list(linear.inputs), user_line()
+    for k, (given, x) in enumerate(zip(types, linear.inputs, strict=False)):
+        missing = x.type.varying - given.varying
+        if given.ndim == x.type.ndim and not missing:
+            continue
+        op = PVary(missing) if missing else Reshape(x.type.shape)
+        inputs[k] = Var(given)
+        equations.append(Equation(op, [inputs[k]], [x], line))
+    equations += linear.equations
+    return Jaxpr(inputs, equations, linear.outputs, linear.name)
 
 
 def _nearest(primal: Jaxpr, sources: Sequence[int]) -> list[int]:
@@ -111,7 +127,3 @@ def _axes_of(type: ArrayType, manual: ManualAxes) -> tuple[Any, ...]:
 
 def _framed(type: ArrayType) -> ArrayType:
     return type.with_shape((1, *type.shape))
-
-
-def _in_frame(x: Value) -> Value:
-    return Reshape((1, *x.type.shape))(x)
