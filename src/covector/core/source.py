@@ -26,11 +26,13 @@ _USER = os.path.join(_HERE, "demo") + os.sep
 F = TypeVar("F", bound=Callable[..., Any])
 Wrapper = TypeVar("Wrapper")
 
-_is_internal: dict[CodeType, bool] = {}
+#: of files, since the hash of a string is kept, and that of code is computed each time
+_is_internal: dict[str, bool] = {}
 #: files of packages that are built on this one
 _passed_over: set[str] = set()
 #: loops over equations, by their code, and what the line of an equation becomes there
 _loops: dict[CodeType, Callable[["Line"], "Line"]] = {}
+_files_of_loops: set[str] = set()
 #: those in which the line of an equation without one is not that of who runs the loop
 _without_callers: set[CodeType] = set()
 
@@ -113,8 +115,10 @@ def pass_over(file: str) -> None:
 def is_internal(code: CodeType) -> bool:
     """Whether code is the library's own, or that of a package on top of it."""
     file = code.co_filename
-    inside = _is_internal[code] = is_own(file) or file in _passed_over
-    return inside
+    found = _is_internal.get(file)
+    if found is None:
+        found = _is_internal[file] = is_own(file) or file in _passed_over
+    return found
 
 
 def user_line() -> Line | None:
@@ -122,12 +126,12 @@ def user_line() -> Line | None:
     frame = _frame(1)
     while frame is not None:
         code = frame.f_code
-        known = _is_internal.get(code)
-        if known is False or (known is None and not is_internal(code)):
+        file = code.co_filename
+        if not (_is_internal.get(file) or is_internal(code)):
             scope = _innermost_scope.get()
             path = "" if scope is None else scope.value
             return _line((code, frame.f_lasti, path))
-        if code in _loops:
+        if file in _files_of_loops and code in _loops:
             equation = running.equation
             if equation is not None and equation.line is not None:
                 return _loops[code](equation.line)
@@ -157,6 +161,7 @@ def attributes_lines_of_equations(
 
     def decorated(fun: F) -> F:
         _loops[fun.__code__] = becomes
+        _files_of_loops.add(fun.__code__.co_filename)
         if or_none:
             _without_callers.add(fun.__code__)
         return fun
