@@ -79,7 +79,6 @@ class Measure:
       same: what the results of all peers must share: "value", "bits" or nothing.
       compared: the peers whose results are compared with covector's; default: all.
       bound: what the program must do at least, if that says something.
-      reason: why it is behind a peer; printed below the table when it is.
     """
 
     name: str
@@ -92,7 +91,6 @@ class Measure:
     same: str = "value"
     compared: tuple[str, ...] = PEERS
     bound: Bound | None = None
-    reason: str = ""
 
     def setup_for(self, peer: str) -> Setup | None:
         """The program of ``peer``, or None when the row is not for it."""

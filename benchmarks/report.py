@@ -11,6 +11,7 @@ from math import exp, log
 from typing import Any
 
 from benchmarks.measure import BEST, COVECTOR, JAX, NO_SLOWER, TIED, Goal
+from benchmarks.reasons import reason
 from benchmarks.session import Row
 
 PREFACE = """\
@@ -144,7 +145,7 @@ def losses(rows: Sequence[Row]) -> list[str]:
             f"{row.subject}: {row.measure.name}",
             number(row.ratio(JAX)) + noise(row, NO_SLOWER),
             f"{number(row.ratio(BEST))} {row.best_peer()}" + noise(row, TIED),
-            row.measure.reason,
+            reason(row.subject, row.measure.name),
         ]
         for row in behind
     ]
@@ -264,6 +265,6 @@ def notes(rows: Iterable[Row]) -> list[str]:
             if row.differs(peer)
         ]
         missed = [g for g in row.measure.goals if verdict(row, g).startswith("missed")]
-        if missed and row.measure.reason:
-            lines.append(f"- {name}: {row.measure.reason}")
+        if missed and (why := reason(row.subject, name)):
+            lines.append(f"- {name}: {why}")
     return ["## Notes", "\n".join(lines)] if lines else []

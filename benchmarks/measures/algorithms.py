@@ -53,8 +53,6 @@ def from_data(tiny: bool) -> list[Measure]:
                 "torch": partial(peers.torch_page_rank, pages=pages),
                 "numba": partial(peers.numba_page_rank, pages=pages),
             },
-            reason="a scatter-add runs on one core; SciPy's matrix is sorted by rows "
-            "before its twenty products",
         ),
         workload(
             f"power iteration, {side}², {rounds} rounds",
@@ -151,7 +149,6 @@ def step_by_step(tiny: bool) -> list[Measure]:
             edit_distance,
             integers(4, (length,), (length,)),
             others={"numba": peers.numba_edit_distance},
-            reason="a row is a running minimum of several passes, numba's one loop",
         ),
         workload(
             f"Viterbi, {steps} steps of {states} states",

@@ -164,8 +164,6 @@ def transformers(tiny: bool) -> list[Measure]:
             f"compile the {name}",
             stages(sizes, lambda lower, compile: compile),
             goals=(Goal(0.5),),
-            reason="the layer and its transpose are one function each, called twelve "
-            "times, but XLA clones a function for each call before it makes code",
             clocked=True,
             samples=1,
         ),

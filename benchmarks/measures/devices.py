@@ -19,11 +19,6 @@ TITLE = "Many devices"
 
 MOST = 8
 
-UNEXPLAINED = (
-    "a call over several devices takes some 50 µs longer than JAX's; why was not "
-    "looked into yet"
-)
-
 
 def measures(tiny: bool) -> list[Measure]:
     wide, batch, operations = (8, 16, 20) if tiny else (256, 1024, 200)
@@ -34,7 +29,6 @@ def measures(tiny: bool) -> list[Measure]:
             Measure(
                 f"{name}, {count} device{'s' * (count > 1)}",
                 partial(program, count=count, wide=wide, batch=batch),
-                reason=UNEXPLAINED,
             )
             for name, program in (
                 (f"product of {batch} × {wide} and {wide} × {wide}, by jit", by_jit),

@@ -9,12 +9,6 @@ from benchmarks.measure import Goal, Measure, Setup
 
 TITLE = "Calls of a jitted function, warm"
 
-#: why calls with many arrays are behind
-OF_ARRAYS = (
-    "calls are dispatched in Python: about 1 µs a call besides PJRT, and 0.15 µs more "
-    "than JAX for each array, most of which is the object around its buffer"
-)
-
 
 def measures(tiny: bool) -> list[Measure]:
     rows = [(1, 1.3), (10, 1.15), (50, 1.1), (500, 1.05)]
@@ -25,7 +19,6 @@ def measures(tiny: bool) -> list[Measure]:
             f"jit call, {count} {'leaf' if count == 1 else 'leaves'} in and out",
             leaves_through(count),
             goals=(Goal(limit),),
-            reason=OF_ARRAYS,
         )
         for count, limit in rows
     ]
@@ -38,7 +31,7 @@ def measures(tiny: bool) -> list[Measure]:
         "10 calls in a loop, state donated": donated_state,
     }
     return calls + [
-        Measure(f"jit call, {name}", setup, goals=(Goal(1.05),), reason=OF_ARRAYS)
+        Measure(f"jit call, {name}", setup, goals=(Goal(1.05),))
         for name, setup in others.items()
     ]
 

@@ -18,15 +18,6 @@ from benchmarks.measures.workload import (
 
 TITLE = "Elementwise"
 
-CALL = (
-    "a call of a compiled program costs some 4 µs, whatever it computes; NumPy and "
-    "PyTorch call a function in C"
-)
-PARTITIONS = (
-    "XLA's two partitions of so small an array do not run at the same time; nor do "
-    "JAX's"
-)
-
 
 def measures(tiny: bool) -> list[Measure]:
     sizes = {"1k": 1_000, "100k": 100_000, "16M": 16_000_000}
@@ -44,14 +35,11 @@ def of_size(label: str, n: int) -> list[Measure]:
     one, two = Bound(bytes=8 * n), Bound(bytes=12 * n)
     x, xy = normal((n,)), normal((n,), (n,))
     large = n > 1_000_000
-    why = {"reason": CALL if n < 10_000 else "" if large else PARTITIONS}
     return [
-        everywhere(f"sin, {label}", lambda np: np.sin, x, bound=one, **why),
-        everywhere(f"exp, {label}", lambda np: np.exp, x, bound=one, **why),
-        everywhere(f"x + y, {label}", add, xy, bound=two, **why),
-        everywhere(
-            f"tanh(x)·y + x, {label}", chain, xy, compiled=large, bound=two, **why
-        ),
+        everywhere(f"sin, {label}", lambda np: np.sin, x, bound=one),
+        everywhere(f"exp, {label}", lambda np: np.exp, x, bound=one),
+        everywhere(f"x + y, {label}", add, xy, bound=two),
+        everywhere(f"tanh(x)·y + x, {label}", chain, xy, compiled=large, bound=two),
         everywhere(f"eager x + y, {label}", add, xy, eager=True, bound=two),
     ]
 

@@ -69,9 +69,7 @@ def measures(tiny: bool) -> list[Measure]:
             for gradient in (False, True)
         ],
         *[
-            Measure(
-                name, running(program), goals=goals, reason=reason_for(name, RUNNING)
-            )
+            Measure(name, running(program), goals=goals)
             for name, (program, goals) in named.items()
         ],
         *[
@@ -80,7 +78,6 @@ def measures(tiny: bool) -> list[Measure]:
                 compiling(program),
                 clocked=True,
                 samples=1,
-                reason=reason_for(name, COMPILING),
             )
             for name, program in compiled.items()
         ],
@@ -95,28 +92,6 @@ def measures(tiny: bool) -> list[Measure]:
             eager_warm,
         ),
     ]
-
-
-RUNNING = {
-    "Lorenz": "a step touches less than 1 KiB, where XLA makes one kernel of a loop by "
-    "itself: JAX's is the same kernel, and what is left is the call",
-    "RNN": "5 kernels a step of some 20 ns each became one, but its products, tanh and "
-    "mean follow one on the other and take 60 ns themselves",
-}
-LLVM = (
-    "LLVM takes longer for one kernel of thousands of operations than for thousands of "
-    "kernels of one; the first dozens of calls make up for it"
-)
-COMPILING = {
-    "gradient of a scan": LLVM,
-    "scan of 1,000 steps": LLVM,
-    "Lorenz": "not yet understood: both have the same fusions",
-}
-
-
-def reason_for(name: str, reasons: dict[str, str]) -> str:
-    """The reason, among these by how names begin, why a goal is missed."""
-    return next((r for start, r in reasons.items() if name.startswith(start)), "")
 
 
 def scalars(count: int, steps: int, gradient: bool) -> Measure:

@@ -112,19 +112,15 @@ def measures(tiny: bool) -> list[Measure]:
                 n,
                 STEP.format(batch=batch, program="reduce", **sizes),
                 "best",
-                reason="the compiled programs are the same; covector's run on the "
-                "thread that calls them (COVECTOR_ASYNC_CPU=1: on others, as JAX's do)",
             )
             for n in several
         ],
     ]
 
 
-def row(
-    name: str, count: int, statements: str, answer: str, reason: str = ""
-) -> Measure:
+def row(name: str, count: int, statements: str, answer: str) -> Measure:
     setup = in_processes(count, statements, answer)
-    return Measure(name, setup, clocked=True, samples=1, reason=reason)
+    return Measure(name, setup, clocked=True, samples=1)
 
 
 def in_processes(count: int, statements: str, answer: str) -> Setup:

@@ -132,8 +132,6 @@ def narrow(tiny: bool) -> list[Measure]:
             normal((n, n), (n, n)),
             others={"torch": lambda torch: in_type(torch.bfloat16, lambda x: x.to)},
             bound=Bound(flops=2 * n**3, dtype="bfloat16"),
-            reason="XLA computes it in float32; PyTorch uses the processor's "
-            "instructions on bfloat16",
         ),
         workload(
             f"matmul of int8 to int32, {n}²",
@@ -144,7 +142,6 @@ def narrow(tiny: bool) -> list[Measure]:
             ),
             integers(100, (n, n), (n, n), low=-100, dtype=np.int8),
             others={"torch": lambda torch: torch._int_mm},
-            reason="XLA has no kernel for the processor's instructions on bytes",
         ),
     ]
 

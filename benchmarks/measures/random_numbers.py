@@ -52,8 +52,6 @@ def measures(tiny: bool) -> list[Measure]:
                 "numpy": lambda g: g.standard_gamma(2.0, n, np.float32),
                 "torch": lambda torch: torch._standard_gamma(torch.full((n,), 2.0)),
             },
-            reason="the published stream has a key for each number; "
-            'method="fast" does without, and is as fast as NumPy',
         ),
         draws(
             f"random.poisson, λ = 4, {n:,}",
@@ -70,7 +68,6 @@ def measures(tiny: bool) -> list[Measure]:
                 "numpy": lambda g: g.permutation(n),
                 "torch": lambda torch: torch.randperm(n),
             },
-            reason="the published stream sorts twice; others exchange numbers once",
         ),
         draws(
             f"random.choice without replacement, {few:,} of {n:,}",
@@ -79,8 +76,6 @@ def measures(tiny: bool) -> list[Measure]:
                 "numpy": lambda g: g.choice(n, few, replace=False),
                 "torch": lambda torch: torch.randperm(n)[:few],
             },
-            reason="the published stream sorts all numbers once, and draws for all; "
-            "NumPy draws the few",
         ),
         workload(
             f"random.categorical, {rows:,} × {classes}",
@@ -106,7 +101,6 @@ def draws(
     name: str,
     drawn: Callable[[Any, Any], Any],
     others: dict[str, Callable[[Any], Any]],
-    reason: str = "",
 ) -> Measure:
     """A row about a function of ``covector.random`` and a key; NumPy's takes a
     generator, PyTorch's the module.
@@ -127,4 +121,4 @@ def draws(
         for peer, draw in others.items()
     }
     goals = (Goal(1.0), TIED)
-    return Measure(name, program, setups, goals, compared=(JAX,), reason=reason)
+    return Measure(name, program, setups, goals, compared=(JAX,))

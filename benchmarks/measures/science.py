@@ -204,8 +204,6 @@ def on_grids(tiny: bool) -> list[Measure]:
                 "numba": partial(peers.numba_mandelbrot, side=plane, rounds=rounds),
             },
             same="",
-            reason="each round passes over all points and ends when none is near; "
-            "lax.map over the rows around the loop is three times as fast",
         ),
         workload(
             f"Life on {side}², {2 if tiny else 20} generations",

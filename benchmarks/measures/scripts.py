@@ -11,11 +11,6 @@ from benchmarks.measures.workload import everywhere, normal, positive, workload
 
 TITLE = "Eager scripts"
 
-SCALARS = (
-    "an operation on an array of one number costs about 1 µs, as in PyTorch; NumPy's "
-    "scalars are no arrays and cost 50 ns"
-)
-
 #: the first argument of the derivatives of ``energy``, at which they are taken
 POINT = np.linspace(0.1, 1.0, 4, dtype=np.float32)
 
@@ -45,14 +40,12 @@ def scripts(tiny: bool) -> list[Measure]:
             lambda np: total_of_entries,
             positive((entries,)),
             eager=True,
-            reason=SCALARS,
         ),
         workload(
             f"{updates} updates x.at[i].set",
             lambda cv: lambda x: set_by_at(x, updates),
             positive((100,)),
             eager=True,
-            reason="an update makes a new array; NumPy and PyTorch write in place",
             others={
                 "numpy": lambda np: lambda x: set_in_place(x.copy(), updates),
                 "torch": lambda torch: lambda x: set_in_place(x.clone(), updates),
@@ -63,7 +56,6 @@ def scripts(tiny: bool) -> list[Measure]:
             lambda np: lambda x: newton(x[0], steps),
             positive((1,)),
             eager=True,
-            reason=SCALARS,
         ),
     ]
 

@@ -84,8 +84,6 @@ def recurrent(tiny: bool) -> list[Measure]:
                     torch_rnn_gradient, steps=steps, units=units, batch=batch
                 )
             },
-            reason="not yet understood: the compiled program has as many loops, dots "
-            "and fusions as JAX's, and needs as much memory",
         ),
         Measure(
             f"gradient of an RNN, scan of {steps} steps, 8 units, batch 1",

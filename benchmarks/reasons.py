@@ -1,0 +1,119 @@
+"""Why rows are behind a peer, and what it would take: printed where they are.
+
+The first pattern that the subject and the name of a row begin with says it.
+"""
+
+import re
+
+CALL = (
+    "a call of a compiled program costs some 4 µs, whatever it computes; NumPy and "
+    "PyTorch call a function in C"
+)
+EAGER = (
+    "an eager operation costs about 1 µs: type, choice and the object of its result "
+    "are Python; NumPy's and PyTorch's are C"
+)
+OF_ARRAYS = (
+    "calls are dispatched in Python: about 1 µs a call besides PJRT, and 0.15 µs more "
+    "than JAX for each array, most of which is the object around its buffer"
+)
+SCALARS = (
+    "an operation on an array of one number costs about 1 µs, as in PyTorch; NumPy's "
+    "scalars are no arrays and cost 50 ns"
+)
+PARTITIONS = (
+    "XLA's two partitions of so small an array do not run at the same time; nor do "
+    "JAX's"
+)
+LAPACK = (
+    "jaxlib calls the LAPACK of SciPy's OpenBLAS, PyTorch Intel's MKL. In blocks, over "
+    "XLA's products, a Cholesky factor of 1,024² took 0.85 of that time and QR 0.65, "
+    "after 0.5 and 7 s of compiling: it would take kernels of our own"
+)
+ONEDNN = (
+    "PyTorch calls oneDNN, which has kernels for each shape; XLA's convolution is "
+    "Eigen's or YNN's"
+)
+ONE_PASS = (
+    "PyTorch's kernel keeps a row in the cache between its passes; XLA runs a loop for "
+    "each reduction"
+)
+ATTENTION = (
+    "PyTorch's kernel never writes the weights of attention to memory; XLA's products "
+    "take and give whole arrays"
+)
+SCATTER = "a scatter-add runs on one core, in the order of its elements"
+FOURIER = "XLA's transforms are DUCC's (decision 19), PyTorch's are MKL's"
+ANGLES = (
+    "computed in 64 bits, for an error of at most one unit of rounding at all "
+    "magnitudes (decision 23)"
+)
+LLVM = (
+    "LLVM takes longer for one kernel of thousands of operations than for thousands of "
+    "kernels of one; the first dozens of calls make up for it"
+)
+
+REASONS = {
+    "Elementwise: eager .*, (10|1k)$": EAGER,
+    "Elementwise: .*, (10|1k)$": CALL,
+    "Elementwise: .*, 100k": PARTITIONS,
+    "Elementwise: power of floats": ANGLES,
+    "Elementwise: lgamma": "two formulas, of which one holds at each number, are both "
+    "computed, so that it is accurate at its zeros (decision 23)",
+    "Reductions: sum, 1k": CALL,
+    "Reductions: sum, 100k": PARTITIONS,
+    "Reductions: maximum of rows": ONE_PASS,
+    "Reductions: cumsum, ": "a running sum in parallel reads its array twice",
+    "Reductions: gradient of sum": ANGLES,
+    "Products: matmul, (4|64)²": CALL,
+    "Products: matmul of bfloat16": "XLA computes it in float32; PyTorch uses the "
+    "processor's instructions on bfloat16",
+    "Products: matmul of int8": "XLA has no kernel for the processor's instructions on "
+    "bytes",
+    "Windows: .*conv ": ONEDNN,
+    "Sorting: bincount": SCATTER,
+    "Random numbers: random.normal, 1,000$": CALL,
+    "Random numbers: random.gamma": "the published stream has a key for each number; "
+    'method="fast" does without, and is as fast as NumPy',
+    "Random numbers: random.permutation": "the published stream sorts twice; others "
+    "exchange numbers once",
+    "Random numbers: random.choice without": "the published stream sorts all numbers "
+    "once, and draws for all; NumPy draws the few",
+    "Indexing: x.at": SCATTER,
+    "Networks: (softmax|layer norm)": ONE_PASS,
+    "Networks: .*attention": ATTENTION,
+    "Science: Mandelbrot": "each round passes over all points and ends when none is "
+    "near; lax.map over the rows around the loop is three times as fast",
+    "Science: PageRank": "a scatter-add runs on one core; SciPy's matrix is sorted by "
+    "rows before its twenty products",
+    "Science: edit distance": "a row is a running minimum of several passes, numba's "
+    "one loop",
+    "Linear algebra: .* of 16 × 16": CALL,
+    "Linear algebra: (qr|eigh|svd|cholesky|least squares|singular)": LAPACK,
+    "Signals: r?fft": FOURIER,
+    "Eager calls, warm": EAGER,
+    "Eager scripts: (loop over|Newton)": SCALARS,
+    "Eager scripts: .*at": "an update makes a new array; NumPy and PyTorch write in "
+    "place",
+    "Eager scripts": EAGER,
+    "Calls of a jitted function, warm": OF_ARRAYS,
+    "Loops: RNN": "5 kernels a step of some 20 ns each became one, but its products, "
+    "tanh and mean follow one on the other and take 60 ns themselves",
+    "Loops: compile: (gradient of a )?scan of 1,000 steps": LLVM,
+    "Several processes, on 2 cores: the gradients' all-reduce": "the compiled programs "
+    "are the same; covector's run on the thread that calls them (COVECTOR_ASYNC_CPU=1: "
+    "on others, as JAX's do)",
+    "Compiling: first call: sin": "the sine is written out, 180 operations (decision "
+    "23): large arrays take a fifth of the time of XLA's own",
+    "Compiling: compile the gradient of a .* transformer": "the layer and its "
+    "transpose are one function each, called twelve times, but XLA clones a function "
+    "for each call before it makes code",
+    "Import": "NumPy and jaxlib are a third of it, 240 modules of Python the rest; "
+    "NumPy's are fewer, and more of them C",
+}
+
+
+def reason(subject: str, name: str) -> str:
+    """Why the row of this name is behind; empty where nobody has found out."""
+    title = f"{subject}: {name}"
+    return next((why for start, why in REASONS.items() if re.match(start, title)), "")
