@@ -62,6 +62,7 @@ def main() -> int:
     parser.add_argument("--number", type=int, help="only this sample of the seed")
     parser.add_argument("--part", action="append", choices=list(PARTS))
     given = parser.parse_args()
+    cv.config.update("num_cpu_devices", 8)
     warnings.simplefilter("error")
     if given.number is None:
         found = fuzz(given.part or list(PARTS), given.names, given.seed, given.minutes)

@@ -4,7 +4,11 @@ The seed changes every day; ``TEST_SEED=…`` repeats one, and the summary of th
 prints it. ``make fuzz`` tries many more.
 """
 
+import os
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +16,7 @@ from tests.public.checks import CHECKS, differences
 from tests.public.seeds import SEED
 from tests.public.table import load
 
+ROOT = Path(__file__).parents[2]
 TABLE = load()
 #: samples for each check: few where each of them is compiled
 NUMBERS = {
@@ -48,3 +53,18 @@ def test_samples_obey_every_check(name):
         names = [check for check, count in drawn.items() if number < count]
         told += differences(TABLE[name], SEED, number, names)
     assert not told, "\n" + "\n".join(told)
+
+
+def test_by_itself_the_command_finds_no_difference_where_there_is_none():
+    # It has all devices that checks put arrays on, also where pytest did not say so.
+    sample = ["numpy.copy", "--seed", "1", "--number", "0"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COVECTOR_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.public", *sample],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "no difference\n"), done.stderr
