@@ -1,10 +1,18 @@
-"""The kernels of LAPACK are bound before a program that calls them can run."""
+"""The kernels of LAPACK are bound before a program that calls them can run, and have
+one thread where several would get in each other's way.
+"""
 
 import subprocess
 import sys
+import threading
 
+import numpy as np
+import pytest
+
+import covector as cv
 import covector.numpy as cnp
 from covector.operations.linear_algebra.cholesky import cholesky
+from covector.runtime import lapack
 
 CODE = """
 import sys, numpy as np
@@ -43,3 +51,71 @@ def test_scipy_is_imported_only_where_a_program_calls_lapack():
         "print('scipy' in sys.modules)\n"
     )
     assert printed(code).split() == ["False", "True"]
+
+
+@pytest.fixture
+def threads():
+    """The functions of OpenBLAS, which has two threads meanwhile."""
+    found = lapack._threads()
+    if found is None:
+        pytest.skip("SciPy has another BLAS")
+    before = found.get()
+    found.set(2)
+    yield found
+    found.set(before)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "one"),
+    [
+        ([], False),
+        ([(16, 16)], False),
+        ([(2000, 20)], True),
+        ([(256, 256), (8, 8)], True),
+        ([(256, 256), (1024, 1024)], False),
+    ],
+)
+def test_threads_of_blas_are_for_large_matrices(sizes, one):
+    assert lapack.wants_one_thread(sizes) is one
+
+
+def test_a_program_of_small_matrices_runs_with_one_thread_of_blas(threads, monkeypatch):
+    told = []
+    recorded = lapack._Threads(threads.get, lambda n: [told.append(n), threads.set(n)])
+    monkeypatch.setattr(lapack, "_threads", lambda: recorded)
+    x = np.random.default_rng(0).normal(size=(300, 40)).astype(np.float32)
+    q, r = cv.jit(cnp.linalg.qr)(x)
+    np.testing.assert_allclose(q @ r, x, atol=1e-4)
+    assert told[:2] == [1, 2]
+    assert told[::2] == [1] * (len(told) // 2)
+    assert threads.get() == 2
+    told.clear()
+    cv.jit(cnp.linalg.cholesky)(cnp.eye(16))
+    assert not told
+
+
+def test_programs_on_several_threads_leave_blas_as_many_threads_as_it_had(threads):
+    factorize = cv.jit(cnp.linalg.qr)
+    x = cnp.asarray(np.random.default_rng(0).normal(size=(200, 100)))
+    cv.block_until_ready(factorize(x))
+
+    def work():
+        for _ in range(20):
+            cv.block_until_ready(factorize(x))
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert threads.get() == 2
+
+
+def test_a_program_that_fails_leaves_blas_as_many_threads_as_it_had(threads):
+    def fail(buffers):
+        assert threads.get() == 1
+        raise ValueError("failed")
+
+    with pytest.raises(ValueError, match="failed"):
+        lapack.with_one_thread(fail)([])
+    assert threads.get() == 2

@@ -28,6 +28,7 @@ from covector.runtime import (
     compilation_cache,
     executable,
     host_calls,
+    lapack,
     modules,
 )
 from covector.runtime.compile_options import SMALL_LOOP_BYTES
@@ -162,6 +163,7 @@ class LoweredProgram:
                 outputs=outputs,
                 functions=functions,
                 overlaps=self._overlaps(),
+                one_blas_thread=lapack.wants_one_thread(self.module.matrices),
                 anew=anew,
             )
         kind = CompiledProgram if self.mesh_placement is None else ShardedProgram

@@ -258,6 +258,8 @@ class Module:
         self.dtypes: set[np.dtype] = set()
         #: how many operations there are that give a scalar
         self.scalars: int = 0
+        #: the sizes of the matrices that LAPACK is called for
+        self.matrices: set[tuple[int, ...]] = set()
         self._names: set[str] = set()
 
     def function(

@@ -225,6 +225,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     donated: Sequence[int] = (),
     functions: Sequence[Callable[..., tuple]] = (),
     overlaps: bool = False,
+    one_blas_thread: bool = False,
     anew: bool = False,
 ) -> Executable:
     """Compile a StableHLO module, or find what was compiled from an equal one before.
@@ -239,6 +240,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
       functions: the standard functions of ``host_calls`` that its custom calls refer to
         by their position.
       overlaps: whether Python may go on while it runs, on one CPU (``overlap``).
+      one_blas_thread: whether LAPACK has one thread while it runs.
       anew: without the cache, in which equal modules are one, whatever their source
         locations.
 
@@ -262,6 +264,8 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
             if not anew:
                 entry.keep(loaded, seconds)
     launch = _launch(loaded, devices, module, compile_options)
+    if one_blas_thread and not overlaps and overlap.runs_inline(devices[0]):
+        launch = lapack.with_one_thread(launch)
     return Executable(
         loaded,
         devices,

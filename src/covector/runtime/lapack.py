@@ -5,14 +5,23 @@ requires. Until they are bound to it, a program that calls one would crash: so w
 writes such a call into a program, or loads one, calls ``prepare`` before.
 """
 
+import ctypes
 import functools
 import importlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from jaxlib import xla_client as xc
 
 #: how the names of the kernels begin that are LAPACK, and the name of one that is not
 PREFIX = "lapack_"
 PERTURBED = "tridiagonal_solve_perturbed_ffi"
+
+#: with matrices of how long sides OpenBLAS has work for several threads at all, and up
+#: to how long the shorter sides are for which they cost more than they bring
+_THREADED, _WORTH_THREADS = 32, 512
 
 
 def is_called_by(executable: bytes) -> bool:
@@ -31,3 +40,79 @@ def prepare() -> None:
     for name in kernels.batch_partitionable_targets():
         xc.register_custom_call_as_batch_partitionable(name)
     kernels._lapack.initialize()
+
+
+# -- threads ---------------------------------------------------------------------------
+
+
+class _Threads(NamedTuple):
+    """The functions of a BLAS that tell and say how many threads it has."""
+
+    get: Callable[[], int]
+    set: Callable[[int], None]
+
+
+class _Running:
+    """How many programs run for which BLAS has one thread, and how many it had."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.programs = 0
+        self.usual = 1
+
+
+_running = _Running()
+
+
+def wants_one_thread(matrices: Iterable[Sequence[int]]) -> bool:
+    """Whether a program that factorizes matrices of these sizes is faster without
+    threads of BLAS. OpenBLAS divides also products of a matrix and a vector, of which
+    QR and singular values take thousands, and its threads wait by spinning.
+    """
+    sizes = [size for size in matrices if size]
+    threaded = any([max(size) > _THREADED for size in sizes])
+    return threaded and all([min(size) <= _WORTH_THREADS for size in sizes])
+
+
+def with_one_thread(launch: Callable[..., Any]) -> Callable[..., Any]:
+    """``launch`` of a program that is done when it returns, during which SciPy's BLAS
+    has one thread; as it is where that cannot be said.
+    """
+    threads = _threads()
+    if threads is None:
+        return launch
+
+    def launch_with_one_thread(buffers: Sequence[Any], **options: Any) -> Any:
+        with _running.lock:
+            if not _running.programs:
+                _running.usual = threads.get()
+                threads.set(1)
+            _running.programs += 1
+        try:
+            return launch(buffers, **options)
+        finally:
+            with _running.lock:
+                _running.programs -= 1
+                if not _running.programs:
+                    threads.set(_running.usual)
+
+    return launch_with_one_thread
+
+
+@functools.cache
+def _threads() -> _Threads | None:
+    """Of the OpenBLAS that the kernels are bound to; None if it is another BLAS."""
+    prepare()
+    interface = sys.modules["scipy.linalg.cython_lapack"]
+    try:
+        # The names are searched for in what the module is linked with, too.
+        library = ctypes.CDLL(interface.__file__)
+    except OSError:
+        return None
+    for prefix in ("scipy_openblas", "openblas"):
+        found = [f"{prefix}_{verb}_num_threads" for verb in ("get", "set")]
+        if all([hasattr(library, name) for name in found]):
+            get, set_ = [getattr(library, name) for name in found]
+            set_.argtypes, set_.restype = [ctypes.c_int], None
+            return _Threads(get, set_)
+    return None

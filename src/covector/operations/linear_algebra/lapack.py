@@ -156,6 +156,7 @@ def call(
             "covector.device_put(x, covector.devices('cpu')[0])."
         )
     lapack.prepare()
+    ctx.module.module.matrices.add(tuple(in_types[0].shape[-2:]))
     ranks = [t.ndim for t in (*in_types, *out_types)]
     stack = max(ranks) - 2
     pairs = zip(operands, in_types, strict=True)
