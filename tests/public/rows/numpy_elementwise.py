@@ -53,13 +53,6 @@ def rounded(x: Any, decimals: int = 0) -> Any:
     return np.asarray(tens * unit % (1 << 64), dtype=np.uint64).astype(x.dtype)
 
 
-def sign(x: Any) -> Any:
-    """The sign of −0 is −0, as ``lax.sign`` promises."""
-    out = np.sign(x)
-    return np.copysign(out, x) if np.asarray(x).dtype.kind == "f" else out
-
-
-
 def clipped(draw: Draw) -> Any:
     """An array between bounds that may be numbers, or be missing."""
     (x, low, high), _ = elementwise("iuf", "iuf", "iuf")(draw)
@@ -78,7 +71,7 @@ rows("numpy", "deg2rad rad2deg sinc i0", elementwise(REAL))
 rows("numpy", "floor ceil trunc rint fabs", elementwise("iuf"))
 rows("numpy", "spacing", elementwise("iuf"), derivative=False, numpy=spacing)
 rows("numpy", "absolute positive negative", elementwise("iufc"))
-rows("numpy", "sign", elementwise("iufc"), numpy=sign)
+rows("numpy", "sign", elementwise("iufc"))
 rows("numpy", "reciprocal", elementwise("iufc", smooth=POSITIVE),
      numpy=lambda x: np.divide(1, x))
 rows("numpy", "isfinite isinf isnan isreal iscomplex real imag", elementwise(ANY))
