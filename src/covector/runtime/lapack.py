@@ -103,12 +103,12 @@ def with_one_thread(launch: Callable[..., Any]) -> Callable[..., Any]:
 def _threads() -> _Threads | None:
     """Of the OpenBLAS that the kernels are bound to; None if it is another BLAS."""
     prepare()
-    interface = sys.modules["scipy.linalg.cython_lapack"]
-    try:
-        # The names are searched for in what the module is linked with, too.
-        library = ctypes.CDLL(interface.__file__)
-    except OSError:
+    interface = sys.modules.get("scipy.linalg.cython_lapack")
+    file = getattr(interface, "__file__", None)
+    if file is None:
         return None
+    # The names are searched for in what the module is linked with, too.
+    library = ctypes.CDLL(file)
     for prefix in ("scipy_openblas", "openblas"):
         found = [f"{prefix}_{verb}_num_threads" for verb in ("get", "set")]
         if all([hasattr(library, name) for name in found]):
