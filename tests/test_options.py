@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -377,3 +378,37 @@ def test_what_is_set_for_the_process_can_be_read():
     before = cv.config.read("compilation_cache_dir")
     cv.config.update("compilation_cache_dir", before)
     assert cv.config.values["compilation_cache_dir"] == before
+
+
+# -- options as text -------------------------------------------------------------------
+
+
+def test_an_option_is_read_from_text_as_from_its_variable():
+    assert cv.config.parsed("enable_x64", "on") is True
+    with pytest.raises(SettingError, match="COVECTOR_ENABLE_X64 must be one of"):
+        cv.config.parsed("enable_x64", "maybe")
+
+
+def test_options_are_flags_of_absl_under_covectors_name(monkeypatch):
+    names = []
+
+    class Flags(dict):
+        def __call__(self, arguments, known_only):
+            assert known_only and arguments == ["program", "--covector_debug_infs"]
+            self["covector_debug_infs"].value = True
+
+    def define(name, default, _):
+        names.append(name)
+        flags.FLAGS[name] = SimpleNamespace(value=default)
+
+    flags = SimpleNamespace(FLAGS=Flags(), DEFINE_boolean=define, DEFINE_string=define)
+    app = SimpleNamespace(call_after_init=lambda take: None)
+    monkeypatch.setitem(sys.modules, "absl", SimpleNamespace(app=app, flags=flags))
+    monkeypatch.setattr(sys, "argv", ["program", "x", "--covector_debug_infs"])
+    before = cv.config.debug_infs
+    try:
+        cv.config.parse_flags_with_absl()
+        assert cv.config.debug_infs
+    finally:
+        cv.config.update("debug_infs", before)
+    assert "covector_enable_x64" in names and not any("jax" in n for n in names)

@@ -22,7 +22,6 @@ from covector.configuration import (
     check_tracer_leaks,
     check_vector_choice,
     checking_leaks,
-    config,
     debug_infs,
     debug_nans,
     default_device,
@@ -87,6 +86,7 @@ from covector.runtime.client import (
     process_indices,
 )
 from covector.runtime.memory import bind_description
+from covector.settings import config
 from covector.transforms.derivatives import jvp, linearize, vjp
 from covector.transforms.gradients import grad, value_and_grad
 from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev

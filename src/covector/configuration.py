@@ -1,113 +1,16 @@
-"""Options as users set them: ``config.update`` for the process, ``with`` blocks for a
-thread.
+"""Options as users set them for a thread: ``with`` blocks.
 
-Every option is a field of ``covector.options.Options``; names are accepted with and
-without the prefix ``jax_``, under which the ecosystem knows them. A variable of the
-environment such as ``COVECTOR_DEBUG_NANS=1`` sets an option when covector is imported.
+``settings.py`` sets them for the process.
 """
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from covector import options, variables
-from covector.errors import (
-    DeviceError,
-    StaticArgumentError,
-    UnknownOption,
-    did_you_mean,
-)
-from covector.runtime import client, compilation_cache
-
-
-def _platforms() -> str | None:
-    names = variables.PLATFORMS.read() or variables.JAX_PLATFORMS.read()
-    return ",".join(names) or None
-
-
-#: names that are set once, before the first device is used, or that are no options: how
-#: they are read, and set
-_PROCESS_SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
-    "num_cpu_devices": (client.cpu_devices_wanted, client.set_cpu_devices),
-    "compilation_cache_dir": (
-        compilation_cache.directory,
-        compilation_cache.set_directory,
-    ),
-    "platforms": (_platforms, client.set_platforms),
-    "platform_name": (_platforms, client.set_platforms),
-}
-_NAMES = (*options.names(), *_PROCESS_SETTINGS)
-
-
-class Config:
-    """The options of this process; ``covector.config``."""
-
-    def update(self, name: str, value: Any) -> None:
-        """Set an option for every thread that has no override of its own.
-
-        Args:
-          name: the name of an option; ``covector.config.values`` has all.
-          value: what it is to be.
-
-        Returns:
-          Nothing.
-
-        Raises:
-          UnknownOption: (a SettingError) no option has this name.
-          SettingError: the value is not one of its choices.
-
-        >>> import covector as cv
-        >>> cv.config.update("numpy_rank_promotion", "allow")
-
-        See also: ``covector.enable_x64`` and others, for a ``with`` block.
-        """
-        name = name.removeprefix("jax_")
-        if name in _PROCESS_SETTINGS:
-            _, update = _PROCESS_SETTINGS[name]
-            update(value)
-            return
-        self._check(name)
-        if name == "default_device":
-            value = _as_device(value)
-        options.update(**{name: value})
-
-    def read(self, name: str) -> Any:
-        """The value of an option, as this thread sees it."""
-        name = name.removeprefix("jax_")
-        if name in _PROCESS_SETTINGS:
-            read, _ = _PROCESS_SETTINGS[name]
-            return read()
-        self._check(name)
-        return getattr(options.current(), name)
-
-    @property
-    def x64_enabled(self) -> bool:
-        return options.current().enable_x64
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """All options by name."""
-        return {name: self.read(name) for name in _NAMES}
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name.removeprefix("jax_") not in _NAMES:
-            raise AttributeError(f"covector.config has no option {name!r}")
-        return self.read(name)
-
-    def _check(self, name: str) -> None:
-        if name not in _NAMES:
-            raise UnknownOption(
-                f"covector.config has no option {name!r}.{did_you_mean(name, _NAMES)} "
-                f"The options are {', '.join(_NAMES)}."
-            )
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{k}={v!r}" for k, v in self.values.items())
-        return f"config({shown})"
-
-
-#: the options of this process: ``config.update(name, value)`` sets one
-config: Config = Config()
+from covector import options
+from covector.errors import StaticArgumentError
+from covector.runtime import client
+from covector.settings import as_device
 
 
 def _block(name: str, doc: str) -> Callable[[Any], AbstractContextManager[None]]:
@@ -208,19 +111,7 @@ def default_device(
     ...     cnp.ones(2).device == cv.devices()[-1]
     True
     """
-    return options.override(default_device=_as_device(value))
-
-
-def _as_device(value: Any) -> client.Device | None:
-    if value is None or isinstance(value, client.Device):
-        return value
-    if isinstance(value, str):
-        return client.local_devices(backend=value)[0]
-    raise DeviceError(
-        "the option default_device needs a device, such as covector.devices()[0], the "
-        f"name of a platform, such as 'cpu', or None, but got {value!r} of type "
-        f"{type(value).__name__}."
-    )
+    return options.override(default_device=as_device(value))
 
 
 class UserContext:
