@@ -183,6 +183,11 @@ def test_a_misspelled_name_is_answered_with_the_nearest(module, name, near):
         getattr(package, name)
 
 
+def test_packages_of_the_field_that_are_not_here_are_answered_with_what_to_use():
+    with pytest.raises(AttributeError, match=r"pallas': use covector\.ffi, which"):
+        _ = covector.experimental.pallas
+
+
 def test_names_that_are_said_to_be_missing_are_missing():
     for path, names in missing_names.INSTEAD.items():
         assert not {*names} & {*importlib.import_module(path).__all__}

@@ -71,6 +71,21 @@ INSTEAD: dict[str, dict[str, str]] = {
         "xla_computation": "jit(f).lower(*args)",
         "xmap": "shard_map, or vmap",
     },
+    "covector.experimental": {
+        "array_serialization": "covector.experimental.checkpoint, for arrays in files",
+        "buffer_callback": "covector.ffi, which calls functions on buffers",
+        "colocated_python": "covector launch, which starts a program several times",
+        "compute_on": "covector.pure_callback, which calls Python on the host",
+        "control_deps": "covector.lax.optimization_barrier, which keeps order",
+        "cur_qdd": "covector.new_ref: programs change references, and no other objects",
+        "custom_partitioning": "covector.shard_map, to say how a function is divided",
+        "jax2tf": "covector.export, which writes StableHLO, which TensorFlow reads",
+        "mosaic": "covector.ffi, which calls kernels of other compilers",
+        "pallas": "covector.ffi, which calls kernels of other compilers; XLA fuses "
+        "elementwise operations by itself",
+        "topologies": "covector.export, for devices that are not there",
+        "xla_metadata": "covector.named_scope, which names operations",
+    },
     "covector.lax": {
         "tie_in": "the value itself",
         "while": "while_loop",
@@ -138,6 +153,12 @@ INSTEAD: dict[str, dict[str, str]] = {
     },
     "covector.ops": {
         "segment_mean": "segment_sum, divided by that of ones",
+    },
+    "covector.sharding": {
+        "auto_axes": "the function as it is: types of arrays do not say shardings, so "
+        "every axis of a mesh is left to the compiler (Auto) already",
+        "explicit_axes": "shard_map, which divides by hand: types of arrays do not say "
+        "shardings",
     },
     "covector.random": {
         "BitGenerator": "key(seed), which every function takes",

@@ -8,8 +8,6 @@
 (4, 2)
 """
 
-from typing import Any
-
 from covector import namespaces
 from covector.core.sharding.context_mesh import (
     get_abstract_mesh,
@@ -29,17 +27,6 @@ from covector.core.sharding.shardings import (
 from covector.core.sharding.spec import PartitionSpec
 from covector.placement.device_put import reshard
 
-
-def __getattr__(name: str) -> Any:
-    if name in ("auto_axes", "explicit_axes"):
-        raise AttributeError(
-            f"covector.sharding.{name} is not there: types of arrays do not say "
-            "shardings, so every axis of a mesh is left to the compiler (Auto), or "
-            "used by hand inside shard_map."
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 __all__ = [
     "AbstractMesh",
     "AxisType",
@@ -57,4 +44,5 @@ __all__ = [
     "use_abstract_mesh",
     "use_mesh",
 ]
+__getattr__ = namespaces.missing(__name__)
 __dir__ = namespaces.completions(globals())

@@ -6,10 +6,16 @@
 
 A module is an ordinary module object: what is assigned to it stays, and an object that
 was looked up once is found as fast as in covector's own module.
+
+For names that are not there, ``names/absent.txt`` says what is planned, and what to use
+instead; for those that users of covector miss as well, ``covector.missing_names`` does.
+Each is a message of level DEBUG of the logger ``covector.compat``: the list of what a
+program still wants.
 """
 
 import functools
 import importlib
+import logging
 import operator
 import os
 import sys
@@ -22,16 +28,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from covector.compat import config, missing
-from covector.compat.names import MODULES
+from covector.compat import config
+from covector.compat.names import MODULES, rows
 from covector.core.operators import link
 from covector.errors import SettingError
+from covector.missing_names import INSTEAD
 
 _ROOT = "jax"
 _ANY = DistributionFinder.Context()
 #: holds a module ``jax`` that opens the way to covector, for processes that start with
 #: this folder on their path
 DOOR = Path(__file__).parent / "door"
+
+
+_logger = logging.getLogger("covector.compat")
+_PLANNED = "planned: "
+#: what to use instead of a name, and of all below it
+ABSENT = dict([row.split(None, 1) for row in rows("absent.txt")])
 
 
 class NotThere(LookupError):
@@ -47,7 +60,7 @@ class Finder(DistributionFinder, Loader):
         if fullname != _ROOT and not fullname.startswith(f"{_ROOT}."):
             return None
         if fullname not in MODULES:
-            raise missing.module(fullname)
+            raise no_module(fullname)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -78,17 +91,16 @@ class FieldModule(ModuleType):
         try:
             found = find(path, name)
         except NotThere:
-            raise missing.attribute(self, name, path) from None
+            raise no_attribute(self, name, path) from None
         setattr(self, name, found)
         return found
 
     def __dir__(self) -> list[str]:
         path = self.__name__
         row, inner = MODULES[path], [m.rpartition(".") for m in MODULES]
-        public = [(source, name) for source in row.shows for name in _public(source)]
-        shown = [name for source, name in public if not _is_module(source, name)]
+        public = [name for source in row.shows for name in _public(source)]
         within = [name for package, _, name in inner if package == path]
-        return sorted({*vars(self), *row.names, *within, *shown})
+        return sorted({*vars(self), *row.names, *within, *public})
 
 
 def make(name: str) -> ModuleType:
@@ -109,7 +121,7 @@ def find(path: str, name: str) -> Any:
     if name in row.names:
         return _entry(row.names[name])
     for source in row.shows:
-        if name in _public(source) and not _is_module(source, name):
+        if name in _public(source):
             return getattr(importlib.import_module(source), name)
     raise NotThere(name)
 
@@ -122,12 +134,15 @@ def _entry(source: str) -> Any:
 
 @functools.cache
 def _public(source: str) -> frozenset[str]:
-    return frozenset(importlib.import_module(source).__all__)
-
-
-def _is_module(source: str, name: str) -> bool:
-    """Whether a name is that of a module: those of the field have rows."""
-    return isinstance(getattr(importlib.import_module(source), name), ModuleType)
+    """The public names of a module: its ``__all__``, or the classes and functions that
+    it defines; without modules, since those of the field have rows.
+    """
+    module = importlib.import_module(source)
+    named = vars(module).items()
+    own = [n for n, x in named if getattr(x, "__module__", None) == source]
+    names = getattr(module, "__all__", [n for n in own if not n.startswith("_")])
+    modules = {n for n in names if isinstance(getattr(module, n), ModuleType)}
+    return frozenset(names) - modules
 
 
 def is_installed() -> bool:
@@ -177,3 +192,50 @@ def open_door(name: str) -> None:
     if not is_installed():
         _begin()
     sys.modules[name] = module_from_spec(ModuleSpec(name, _finder, is_package=True))
+
+
+# -- names that are not there ----------------------------------------------------------
+
+
+def way_out(name: str) -> str | None:
+    """What is known of a missing name, or of what it is in; None for nothing."""
+    while name not in ABSENT:
+        around, _, last = name.rpartition(".")
+        if not around:
+            return None
+        instead = INSTEAD.get(f"covector{around.removeprefix('jax')}", {})
+        if last in instead:
+            return f"Use {instead[last]}."
+        name = around
+    return ABSENT[name]
+
+
+def _words(name: str) -> str:
+    _logger.debug("asked for %s", name)
+    known = way_out(name)
+    if known is not None:
+        plan = "planned" if known.startswith(_PLANNED) else "not planned"
+        instead = known.removeprefix(_PLANNED)
+        return f"covector has no {name}. It is {plan}. {instead}"
+    if name.startswith("jax._src."):
+        return f"covector has no {name}, which is private to jax, and not planned."
+    return f"covector has no {name}, and there is no plan for one."
+
+
+def no_attribute(module: object, name: str, path: str) -> AttributeError:
+    """The error for a name that a module of the field does not have here.
+
+    Names that Python asks every module for are no names of the field.
+    """
+    if name.startswith("__"):
+        return AttributeError(f"module {path!r} has no attribute {name!r}")
+    return AttributeError(_words(f"{path}.{name}"), name=name, obj=module)
+
+
+def no_module(path: str) -> ModuleNotFoundError:
+    """The error for a module that is not here; also of ``from package import name``.
+
+    Python replaces an error that carries the name it looked for by one of its own
+    words, so this one carries none.
+    """
+    return ModuleNotFoundError(_words(path))

@@ -63,7 +63,8 @@ def modules() -> dict[str, Module]:
         heads, sources = re.split(r":(?:\s+|$)", row, maxsplit=1)
         for path in _heads(heads):
             module = path if path == "jax" else f"jax.{path}"
-            found.setdefault(module, Module()).add(sources or f".{path}")
+            same = path.removeprefix("_src.")
+            found.setdefault(module, Module()).add(sources or f".{same}")
     packages = [name.rpartition(".")[0] for name in found if "." in name]
     return {package: Module() for package in packages} | found
 
