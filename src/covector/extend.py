@@ -30,6 +30,7 @@ rules. What a rule is for, and when it may be left out, ``Primitive`` says.
 
 from covector.core.convert import as_array
 from covector.core.primitive import Linear, ManyResults, Primitive, operation
+from covector.core.source import pass_over
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.operations.broadcasting import align, batched, move_axis, zeros
@@ -48,5 +49,6 @@ __all__ = [
     "batched",
     "move_axis",
     "operation",
+    "pass_over",
     "zeros",
 ]

@@ -223,3 +223,11 @@ def test_shapes_with_sizes_of_a_class_of_their_own_broadcast():
     assert found == (7919, 2)
     with pytest.raises(ValueError, match="do not broadcast"):
         types.broadcast_shapes((n,), (2,))
+
+
+def test_a_type_loses_and_gets_an_axis():
+    t = ArrayType((2, 3, 4), dtypes.float32, True)
+    assert t.without_axis(1) is ArrayType((2, 4), dtypes.float32, True)
+    assert t.without_axis(None) is t
+    assert t.without_axis(1).with_axis(1, 3) is t
+    assert t.with_axis(3, 5).shape == (2, 3, 4, 5)

@@ -460,3 +460,14 @@ def classes() -> list[type[Primitive]]:
 
     found = dict.fromkeys(below(Primitive))
     return [op for op in found if not any(op in other.__bases__ for other in found)]
+
+
+@rows(lambda case: type(case.op).written_out is not Primitive.written_out)
+def test_what_it_is_written_out_as_computes_the_same(case):
+    for dtype, args in case.variants.items():
+        plainer = case.op.written_out([a.type for a in args])
+        if plainer is None:
+            continue
+        rtol = case.tolerance(dtype)
+        for got, wanted in zip(plainer(*args), results(case, dtype), strict=True):
+            agree(got.host(), wanted, rtol, rtol * scale(wanted))

@@ -19,6 +19,7 @@ from covector.core.annotations import PyTree, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
+from covector.core.operation_caches import same_data
 from covector.core.promotion import promote
 from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
@@ -39,22 +40,15 @@ class ResultSpec(NamedTuple):
         return self._replace(types=types)
 
 
-#: kinds of static data that are compared by value
-_PLAIN = (str, bytes, bool, int, float, complex)
-
-
 class Static(NamedTuple):
-    """A leaf that is part of the program; 1 is another one than 1.0."""
+    """A leaf that is part of the program."""
 
     index: int
     kind: type
     value: Any
 
     def __eq__(self, other: Any) -> bool:
-        if self.index != other.index or self.kind is not other.kind:
-            return False
-        same = self.value is other.value
-        return same or (self.kind in _PLAIN and self.value == other.value)
+        return self.index == other.index and same_data(self.value, other.value)
 
     def __hash__(self) -> int:
         return hash((self.index, self.kind))
@@ -225,9 +219,8 @@ class VmappedCallback:
 
 
 def _lane(batch: ConcreteArray, dim: int, i: int) -> ConcreteArray:
-    shape = batch.type.shape
-    type_ = batch.type.with_shape(shape[:dim] + shape[dim + 1 :])
-    return ConcreteArray(type_, batch.host()[(slice(None),) * dim + (i,)])
+    lane = batch.type.without_axis(dim)
+    return ConcreteArray(lane, batch.host()[(slice(None),) * dim + (i,)])
 
 
 def result_spec(result_shape_dtypes: PyTree) -> ResultSpec:

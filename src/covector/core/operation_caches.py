@@ -6,6 +6,8 @@ and keep what is derived from it: an ``OpPlan`` for each list of types of operan
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from covector.core.host_budget import HostBudget
 from covector.core.types import ArrayType
 
@@ -47,6 +49,25 @@ class Interned(type):
         made = super().__call__(*args, **kwargs)
         made = cls.instances.setdefault(tuple(made.parameters.values()), made)
         return made if kwargs else cls.instances.setdefault(args, made)
+
+
+#: kinds of data that are compared by value
+_DATA = (bool, int, float, complex, str, bytes, np.dtype)
+
+
+def same_data(x: Any, y: Any) -> bool:
+    """Whether two values that a user gave as part of a program are the same: data by
+    value, where 1 is another one than 1.0, and 0.0 than -0.0; all else as one object.
+    """
+    if x is y:
+        return True
+    if x.__class__ is not y.__class__:
+        return False
+    if x.__class__ is tuple:
+        return len(x) == len(y) and all(map(same_data, x, y))
+    if isinstance(x, float | complex):
+        return repr(x) == repr(y)
+    return isinstance(x, _DATA) and x == y
 
 
 class OpPlan:

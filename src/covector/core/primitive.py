@@ -329,6 +329,14 @@ class Primitive(metaclass=Interned):
         """``batch`` where the batched axis is one that this operation names."""
         raise self._missing("batch_named", f"vmap over axis {axis!r}", args)
 
+    def written_out(
+        self, types: Sequence[ArrayType]
+    ) -> Callable[..., Sequence[Any]] | None:
+        """The function that computes it by plainer operations, on operands of these
+        types, for those who have a meaning for these alone; None where it is plain.
+        """
+        return None
+
     def lower(self, ctx: Any, *operands: Any) -> Any:
         raise self._missing("lower", "compilation", ctx.in_types)
 
@@ -352,7 +360,7 @@ class Linear:
         self.type: ArrayType = type
 
     def __repr__(self) -> str:
-        return f"Linear({self.type})"
+        return f"{type(self).__name__}({self.type})"
 
 
 def linear_mask(args: Sequence[Any]) -> Mask:

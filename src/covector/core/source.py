@@ -28,8 +28,8 @@ Wrapper = TypeVar("Wrapper")
 
 #: of files, since the hash of a string is kept, and that of code is computed each time
 _is_internal: dict[str, bool] = {}
-#: files of packages that are built on this one
-_passed_over: set[str] = set()
+#: files and folders of packages that are built on this one
+passed_over: list[str] = []
 #: loops over equations, by their code, and what the line of an equation becomes there
 _loops: dict[CodeType, Callable[["Line"], "Line"]] = {}
 _files_of_loops: set[str] = set()
@@ -106,9 +106,17 @@ def is_own(file: str) -> bool:
     return file.startswith(_HERE) and not file.startswith(_USER)
 
 
-def pass_over(file: str) -> None:
-    """The frames of this file are no user's either: those of a package on top."""
-    _passed_over.add(file)
+def pass_over(path: str) -> None:
+    """The frames of this file, or folder, are no user's: those of a package on top.
+
+    Operations are then attributed to who called the package, in programs and in errors,
+    and printed tracebacks leave its frames out. A package calls it once for each of its
+    files that are to be passed over.
+
+    >>> from covector import extend
+    >>> extend.pass_over("/somewhere/my_package/")
+    """
+    passed_over.append(path)
     _is_internal.clear()
 
 
@@ -117,7 +125,8 @@ def is_internal(code: CodeType) -> bool:
     file = code.co_filename
     found = _is_internal.get(file)
     if found is None:
-        found = _is_internal[file] = is_own(file) or file in _passed_over
+        found = is_own(file) or file.startswith(tuple(passed_over))
+        _is_internal[file] = found
     return found
 
 

@@ -8,8 +8,9 @@ arrays that know what the trace needs. A trace handles its own tracers and passe
 everything else to the trace below, its ``parent``.
 """
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from covector import options
@@ -101,6 +102,16 @@ class _Cell(threading.local):
 
 
 current: _Cell = _Cell()
+
+
+@contextlib.contextmanager
+def as_current(trace: Trace) -> Generator[None]:
+    """``trace`` is the current one until the ``with`` block ends."""
+    before, current.trace = current.trace, trace
+    try:
+        yield
+    finally:
+        current.trace = before
 
 
 class Context(NamedTuple):

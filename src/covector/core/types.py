@@ -186,6 +186,18 @@ class ArrayType:
     def with_shape(self, shape: Shape) -> "ArrayType":
         return ArrayType(shape, self.dtype, self.weak, self.varying)
 
+    def without_axis(self, axis: int | None) -> "ArrayType":
+        """The type of what lies along an axis, of one lane of a batch; for None, it
+        itself.
+        """
+        if axis is None:
+            return self
+        return self.with_shape(self.shape[:axis] + self.shape[axis + 1 :])
+
+    def with_axis(self, axis: int, size: int) -> "ArrayType":
+        """The type of ``size`` values of this type, along a new axis."""
+        return self.with_shape((*self.shape[:axis], size, *self.shape[axis:]))
+
     def with_dtype(self, dtype: Any, weak: bool = False) -> "ArrayType":
         return ArrayType(self.shape, dtype, weak, self.varying)
 

@@ -13,7 +13,7 @@ from covector.core.masks import Mask, at_sources
 from covector.core.sizes import show_bytes
 from covector.core.source import Line, at_line
 from covector.core.staging import restage
-from covector.core.trace import current
+from covector.core.trace import as_current, current
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, OverBudget
 from covector.lowering.compile import compile_program
@@ -31,12 +31,8 @@ MARGIN = 1024
 def memory_of(jaxpr: Jaxpr) -> MemoryUse:
     """The memory use of a program on the default device, with a margin."""
     device = options.current().default_device or client.default_device()
-    outer = current.trace
-    current.trace = base
-    try:
+    with as_current(base):
         use = compile_program(jaxpr, device).executable.memory_use()
-    finally:
-        current.trace = outer
     return use._replace(temporaries=use.temporaries + MARGIN)
 
 

@@ -337,9 +337,7 @@ def align_elementwise(
             aligned.append(batched(size, x, d))
         else:
             full = next(
-                a.type.shape[:d_] + a.type.shape[d_ + 1 :]
-                if d_ is not None
-                else a.type.shape
+                a.type.without_axis(d_).shape
                 for a, d_, r_ in zip(args, dims, ranks, strict=True)
                 if r_ == rank
             )

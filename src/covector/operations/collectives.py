@@ -88,11 +88,7 @@ class Collective(Primitive):
         self, axis: Axis, size: int, args: Values, dims: BatchDims
     ) -> Batched:
         (x,), (dim,) = args, dims
-        shape = x.type.shape
-        operand_type = (
-            x.type if dim is None else x.type.with_shape(shape[:dim] + shape[dim + 1 :])
-        )
-        self.type_rule(operand_type)  # raises what is wrong with the operand
+        self.type_rule(x.type.without_axis(dim))  # raises what is wrong with it
         if self.groups is not None:
             return along_groups(self, self.groups, size, x, dim)
         return self.along(size, x, dim)

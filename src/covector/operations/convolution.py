@@ -269,11 +269,7 @@ class ConvGeneralDilated(Bilinear):
 
     def _batch_of_nothing(self, args: Sequence[Value], dims: BatchDims) -> Any:
         """No entries, of the type that each would have: there cannot be zero groups."""
-        shapes = [
-            x.type.shape if d is None else x.type.shape[:d] + x.type.shape[d + 1 :]
-            for x, d in zip(args, dims, strict=True)
-        ]
-        types = [x.type.with_shape(s) for x, s in zip(args, shapes, strict=True)]
+        types = [x.type.without_axis(d) for x, d in zip(args, dims, strict=True)]
         (out,) = self.type_rule(*types)
         return (zeros(out.with_shape((0, *out.shape))),), (0,)
 

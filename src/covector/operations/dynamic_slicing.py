@@ -42,6 +42,7 @@ from covector.operations.slicing import (
     collapsed_shape,
     compact,
     insert,
+    then_collapsed,
 )
 from covector.operations.transposing import Reshape
 from covector.operations.windows import (
@@ -79,6 +80,9 @@ class DynamicSlice(Primitive):
         check_starts("dynamic_slice", x, self.slice_sizes, starts)
         sizes, gone = self.slice_sizes, self.collapsed
         return (x.with_shape(collapsed_shape("dynamic_slice", x, sizes, gone)),)
+
+    def written_out(self, types: Sequence[ArrayType]) -> Any:
+        return then_collapsed(self)
 
     def starts(self, x: Value, *starts: Value) -> Starts:
         return _starts(x.type.shape, self.slice_sizes, starts)
@@ -147,6 +151,16 @@ class DynamicUpdateSlice(Primitive):
     linear_operands = ((0, 1),)
     host_limit = MOVING_LIMIT
     by_halves = True
+
+    def written_out(self, types: Sequence[ArrayType]) -> Any:
+        if not self.inserted:
+            return None
+
+        def in_two_steps(x: Value, update: Value, *starts: Value) -> Values:
+            window = Reshape(self.sizes(update.type.shape))(update)
+            return [DynamicUpdateSlice()(x, window, *starts)]
+
+        return in_two_steps
 
     def sizes(self, update: Shape) -> Shape:
         """The lengths of the window along each axis of the operand."""

@@ -231,8 +231,7 @@ class Unstack(_Parting):
             raise TypeMismatch(
                 f"unstack of {x} along axis {self.axis}: there is no such axis."
             )
-        part = x.with_shape((*x.shape[: self.axis], *x.shape[self.axis + 1 :]))
-        return (part,) * x.shape[self.axis]
+        return (x.without_axis(self.axis),) * x.shape[self.axis]
 
     def on_host(self, x: HostArray) -> Any:
         whole = (slice(None),) * self.axis

@@ -1,16 +1,17 @@
 """``MultiplyAdd``: x·y + z rounded once, as compiled programs do it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import HostArray, Value
+from covector.core.annotations import HostArray, Value, Values
 from covector.core.primitive import Linearized
+from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations.arithmetic import mul, pushforward
+from covector.operations.arithmetic import add, mul, pushforward
 from covector.operations.families import Elementwise, broadcast_operands
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class MultiplyAdd(Elementwise):
         if wide is None:
             return x * y + z
         return (x.astype(wide) * y + z).astype(x.dtype)
+
+    def written_out(self, types: Sequence[ArrayType]) -> Callable[..., Values]:
+        return lambda x, y, z: [add(mul(x, y), z)]
 
     def linearize(
         self, active: Sequence[bool], x: Value, y: Value, z: Value

@@ -81,6 +81,9 @@ class Slice(Primitive):
             ]
         )
 
+    def written_out(self, types: Sequence[ArrayType]) -> Any:
+        return then_collapsed(self)
+
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         start, limit, steps = self.start_indices, self.limit_indices, self.steps
         if not len(start) == len(limit) == len(steps) == x.ndim:
@@ -369,6 +372,20 @@ def collapsed_shape(
             f"axes {collapsed}: they must be different axes along which it takes one."
         )
     return tuple([n for a, n in enumerate(lengths) if a not in collapsed])
+
+
+def then_collapsed(op: Any) -> Callable[..., Values] | None:
+    """A slice along all axes, and then without those that disappear, if some do."""
+    if not op.collapsed:
+        return None
+    whole = op.replace(collapsed=())
+
+    def in_two_steps(*args: Value) -> Values:
+        x = whole(*args)
+        kept = [n for k, n in enumerate(x.type.shape) if k not in op.collapsed]
+        return [Reshape(tuple(kept))(x)]
+
+    return in_two_steps
 
 
 def restore(x: Value, lengths: Shape) -> Value:

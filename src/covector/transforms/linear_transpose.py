@@ -14,7 +14,7 @@ from covector.core.masks import drop
 from covector.core.primitive import Linear
 from covector.core.source import at_line
 from covector.core.staging import Staged, stage
-from covector.core.trace import Tracer, current
+from covector.core.trace import Tracer, as_current
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import base
@@ -125,8 +125,5 @@ def _is_zero(output: Any, staged: Staged) -> bool:
     used = zip(staged.captured, used_inputs(alone), strict=True)
     if any([u and isinstance(x, Tracer) for x, u in used]):
         return False
-    before, current.trace = current.trace, base
-    try:
+    with as_current(base):
         return not np.any(np.asarray(run(alone, staged.captured)[0]))
-    finally:
-        current.trace = before

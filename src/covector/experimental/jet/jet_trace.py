@@ -29,7 +29,7 @@ from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Linear, Primitive
 from covector.core.staging import restage
-from covector.core.trace import Trace, Tracer, current
+from covector.core.trace import Trace, Tracer, as_current, current
 from covector.core.types import ArrayType
 from covector.operations.arithmetic import Div, add, div, mul, neg, sub
 from covector.operations.broadcasting import zeros
@@ -112,11 +112,8 @@ class JetTrace(Trace):
 
     def _below(self, compute: Callable[..., Any], *args: Any) -> Any:
         """Compute in the meaning of the trace below."""
-        before, current.trace = current.trace, self.parent
-        try:
+        with as_current(self.parent):
             return compute(*args)
-        finally:
-            current.trace = before
 
     def _remembered(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         """The results of an operation; the same ones for the same operands."""
@@ -193,11 +190,8 @@ class JetTrace(Trace):
     def _slopes(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
         """The derivatives of the results, by the rule, which is run on series."""
         tangents = [self._slope(a) if self._is_series(a) else None for a in args]
-        before, current.trace = current.trace, self
-        try:
+        with as_current(self):
             return op.differentiate(self, self, args, tangents)[1]
-        finally:
-            current.trace = before
 
     def _slope(self, x: JetTracer) -> JetTracer:
         """The derivative of a series: term k is (k + 1) xₖ₊₁."""

@@ -42,7 +42,6 @@ from covector.operations import (
     gathering,
     identities,
     joining,
-    multiply_add,
     slicing,
     transposing,
 )
@@ -170,16 +169,6 @@ def _divide(op: Primitive, x: Any, y: Any) -> Any:
     if is_sparse(y) or x.shape != _common_shape(x, y):
         raise unsupported(op, (x, y), ", in which zeros would divide")
     return x.replace(data=op(*products.at_elements(x, y, "divide")))
-
-
-@_on_bcoo(multiply_add.MultiplyAdd)
-def _multiply_add(op: Primitive, x: Any, y: Any, z: Any) -> Any:
-    return x * y + z
-
-
-@_on_bcoo(arithmetic.SumOfProducts)
-def _sum_of_products(op: Primitive, a: Any, b: Any, c: Any, d: Any) -> Any:
-    return a * b + c * d
 
 
 @_on_bcoo(comparison.Comparison)

@@ -16,7 +16,7 @@ from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Operand, Primitive
 from covector.core.source import wraps
-from covector.core.trace import Trace, Tracer, current
+from covector.core.trace import Trace, Tracer, as_current, current
 from covector.core.types import ArrayType
 from covector.core.work import moves
 from covector.errors import MissingRule
@@ -74,7 +74,11 @@ class SparseTrace(Trace):
                 return self.parent.process(op, args)
             rule = next((RULES[c] for c in type(op).__mro__ if c in RULES), None)
             if rule is None:
-                raise unsupported(op, values, "")
+                plainer = op.written_out([a.type for a in args])
+                if plainer is None:
+                    raise unsupported(op, values, "")
+                with as_current(self):
+                    return plainer(*args)
             out = rule(op, *values)
         finally:
             current.trace = self

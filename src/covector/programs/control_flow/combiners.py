@@ -17,7 +17,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
-from covector.core.trace import current
+from covector.core.trace import as_current
 from covector.core.types import INVARIANT, ArrayType
 from covector.core.varying import pvary_like
 from covector.lowering.evaluate import base
@@ -92,14 +92,10 @@ def looks_associative(jaxpr: Jaxpr) -> bool:
     if not all([_has_samples(t) for t in types]):
         return True
     generator = np.random.default_rng(0)
-    before, current.trace = current.trace, base
-    try:
-        with options.override(debug_nans=False, debug_infs=False):
-            x, y, z = [[_samples(generator, t) for t in types] for _ in range(3)]
-            left = combined(jaxpr, combined(jaxpr, x, y), z)
-            right = combined(jaxpr, x, combined(jaxpr, y, z))
-    finally:
-        current.trace = before
+    with as_current(base), options.override(debug_nans=False, debug_infs=False):
+        x, y, z = [[_samples(generator, t) for t in types] for _ in range(3)]
+        left = combined(jaxpr, combined(jaxpr, x, y), z)
+        right = combined(jaxpr, x, combined(jaxpr, y, z))
     pairs = zip(left, right, strict=True)
     return all([_close(a, b) for a, b in pairs])
 

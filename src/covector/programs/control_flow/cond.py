@@ -34,6 +34,7 @@ from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.operations.bitwise import not_
 from covector.operations.broadcasting import align_masked
+from covector.operations.casting import ConvertElementType
 from covector.operations.comparison import eq, ge, le
 from covector.operations.reductions import ReduceOr
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
@@ -113,6 +114,13 @@ class Cond(ProgramPrimitive):
                 )
         columns = zip(*[b.out_types for b in self.branches], strict=True)
         return [common_type(column) for column in columns]
+
+    def written_out(self, types: Sequence[ArrayType]) -> Any:
+        """The choice by an integer, also between two."""
+        if types[0].dtype is not dtypes.bool_:
+            return None
+        number = ConvertElementType(dtypes.int32)
+        return lambda index, *operands: self(number(index), *operands)
 
     @cached_property
     def regions(self) -> Sequence[Region]:

@@ -290,7 +290,7 @@ class Scan(LoopPrimitive):
 
 def stacked_type(type: ArrayType, length: int) -> ArrayType:
     """The type of ``length`` values of a type, stacked."""
-    return type.with_shape((length, *type.shape))
+    return type.with_axis(0, length)
 
 
 def _known(args: Sequence[Operand]) -> list[Any]:

@@ -44,7 +44,7 @@ class SymbolicZero(HasType):
         return self.type
 
     def __repr__(self) -> str:
-        return f"SymbolicZero({self.type})"
+        return f"{type(self).__name__}({self.type})"
 
 
 def absent(type: ArrayType, symbolic: bool) -> Any:
