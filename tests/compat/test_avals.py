@@ -5,7 +5,12 @@ import pickle
 import pytest
 
 import covector.numpy as cnp
-from covector.compat.avals import AbstractValue, ShapedArray, mapped_aval, unmapped_aval
+from covector.compat.jaxprs import (
+    AbstractValue,
+    ShapedArray,
+    mapped_aval,
+    unmapped_aval,
+)
 from covector.core.dtypes import float0
 from covector.core.types import ArrayType
 

@@ -5,9 +5,9 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.compat.custom_traces import Trace
 from covector.compat.primitives import Primitive
 from covector.compat.traces import (
+    Trace,
     Tracer,
     set_current_trace,
     take_current_trace,

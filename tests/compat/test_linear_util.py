@@ -60,7 +60,7 @@ def test_of_two_transformations_the_one_that_ran_speaks():
     second.call_wrapped(1, 2)
     assert merge_linear_aux(one, other) == (False, 2)
     first.call_wrapped(1, 2, 3)
-    with pytest.raises(StoreException, match="both have"):
+    with pytest.raises(StoreException, match="but 2 have"):
         merge_linear_aux(one, other)
 
 

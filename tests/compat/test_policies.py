@@ -4,8 +4,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector.compat import operations as p
 from covector.compat.jaxprs import subjaxprs
-from covector.compat.policies import adapted, checkpoint
-from covector.compat.programs import make_jaxpr
+from covector.compat.programs import adapted, checkpoint, make_jaxpr
 
 
 def count(fun, x, name):

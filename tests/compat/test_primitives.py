@@ -8,7 +8,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.compat import finder, operations
-from covector.compat.avals import mapped_aval, unmapped_aval
+from covector.compat.jaxprs import mapped_aval, unmapped_aval
 from covector.compat.primitives import Bound, Primitive
 from covector.errors import MissingRule, TypeMismatch
 from covector.operations.identities import StopGradient

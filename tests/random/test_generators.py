@@ -318,3 +318,20 @@ def test_a_generator_of_the_user_is_checked():
             random_bits=split,
             fold_in=split,
         )
+
+
+def test_a_generator_needs_no_name():
+    kinds = [
+        cv.random.define_generator(
+            key_shape=(1,),
+            seed=lambda n: n.astype("uint32")[None],
+            split=lambda key, shape: cnp.broadcast_to(key, (*shape, 1)),
+            random_bits=lambda key, width, shape: cnp.full(
+                shape, key[0], f"u{width // 8}"
+            ),
+            fold_in=lambda key, number: key + number,
+        )
+        for _ in range(2)
+    ]
+    assert kinds[0] != kinds[1]
+    assert cv.random.bits(cv.random.key(7, impl=kinds[0])) == 7

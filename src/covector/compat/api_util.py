@@ -18,11 +18,8 @@ from covector.core.flat import argument_names, argument_numbers, function_line, 
 from covector.errors import ArgumentError
 
 
-def debug_info(
-    traced_for: str, fun: Any, args: Any = (), kwargs: Any = None, **_: Any
-) -> DebugInfo:
+def debug_info(traced_for: str, fun: Any, *_: Any, **__: Any) -> DebugInfo:
     """The words about a function that errors use."""
-    del args, kwargs
     return DebugInfo(traced_for, function_line(fun))
 
 
@@ -58,14 +55,13 @@ def argnums_partial(
     dynamic = {n % len(args) for n in numbers}
     fixed = tuple([(i, a) for i, a in enumerate(args) if i not in dynamic])
     if require_static_args_hashable:
-        for i, a in fixed:
-            try:
-                hash(a)
-            except TypeError:
-                raise ArgumentError(
-                    f"argnums_partial: argument {i}, {a!r}, is static and must be "
-                    "hashable."
-                ) from None
+        try:
+            hash(fixed)
+        except TypeError:
+            raise ArgumentError(
+                "argnums_partial: static arguments must be hashable, but got "
+                f"{dict(fixed)}, by their numbers."
+            ) from None
     return _with_fixed(fun, fixed), tuple([args[i] for i in sorted(dynamic)])
 
 

@@ -39,13 +39,7 @@ aval_property = namedtuple("aval_property", "fget")
 
 
 class HiPrimitive(Primitive):
-    """An operation on such values; a subclass says in ``impl`` what it computes."""
-
-    def impl(self, *args: Any, **parameters: Any) -> Any:
-        raise MissingRule(
-            f"{self.name} has no `impl`, which says what it computes. Give the class "
-            f"{type(self).__name__} that method."
-        )
+    """An operation on such values; ``impl`` says what it computes."""
 
     def bind(self, *args: Any, **parameters: Any) -> Any:
         """The results, outside of transformations."""
@@ -64,13 +58,7 @@ types_of_values: dict[type, Callable[[Any], Any]] = {}
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
-    """Note how values of a class are typed.
-
-    >>> class Box: ...
-    >>> register_hitype(Box, lambda box: HiType())
-    >>> type(types_of_values[Box](Box())).__name__
-    'HiType'
-    """
+    """Note how values of a class are typed."""
     types_of_values[val_cls] = typeof_fn
 
 

@@ -1,9 +1,9 @@
 """Small things of private modules that packages use, and covector has not."""
 
-import itertools
 from abc import ABCMeta
 from collections.abc import Callable, Iterable
 from functools import partial
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,15 +13,15 @@ from covector import numpy as cnp
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
 from covector.core.dtypes import KeyType
-from covector.core.source import wraps
-from covector.errors import ArgumentError, ConcretizationTypeError
+from covector.core.source import is_own, passed_over, wraps
+from covector.errors import ConcretizationTypeError
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axis
-from covector.random import define_generator
 
 #: for annotations: what operations take, and what a function returns
 Value = Any
 Out = TypeVar("Out")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Registered:
@@ -54,15 +54,6 @@ def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
         raise
 
 
-def define_prng_impl(*, name: str = "", tag: str = "?", **functions: Any) -> KeyType:
-    """``covector.random.define_generator`` of a generator that needs no name."""
-    if not name:
-        name, tag = f"unnamed_{next(_numbers)}", "?"
-    return define_generator(name=name, tag=tag, **functions)
-
-
-_numbers = itertools.count()
-
 #: Packages enter classes of theirs, with what is said of ``numpy.ndarray``. Nobody
 #: reads it: whatever has ``__array__`` is taken as an array.
 canonicalize_dtype_handlers: dict[type, Any] = {np.ndarray: as_array}
@@ -88,18 +79,12 @@ def supports_inf(dtype: Any) -> bool:
 
 def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
     """``list(map(f, *args))``, for arguments of one length."""
-    return [f(*each) for each in safe_zip(*args)]
+    return [f(*each) for each in zip(*args, strict=True)]
 
 
 def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
     """``list(zip(*args))``, for arguments of one length."""
-    lists = [list(a) for a in args]
-    if len({len(each) for each in lists}) > 1:
-        raise ArgumentError(
-            "safe_map and safe_zip need arguments of one length, but got "
-            f"{', '.join(str(len(each)) for each in lists)}."
-        )
-    return list(zip(*lists, strict=True))
+    return list(zip(*args, strict=True))
 
 
 canonicalize_axis = partial(canonical_axis, "canonicalize_axis")
@@ -121,6 +106,17 @@ def _with_int32(fun: Callable[..., Array]) -> Callable[..., Array]:
 
 
 digitize, searchsorted = _with_int32(cnp.digitize), _with_int32(cnp.searchsorted)
+
+
+def api_boundary(fun: _F, **_: Any) -> _F:
+    """The function itself: its frames need no preparation to be passed over."""
+    return fun
+
+
+def include_frame(frame: FrameType) -> bool:
+    """Whether a frame is the user's: neither covector's nor a package's."""
+    file = frame.f_code.co_filename
+    return not is_own(file) and not file.startswith(tuple(passed_over))
 
 
 class HashablePartial(partial):

@@ -3,6 +3,7 @@
     ClosedJaxpr(jaxpr, consts)        a program, and the values for its ``constvars``
     Jaxpr(constvars, invars, …)       the same without the values
     JaxprEqn(invars, outvars, …)      outvars = primitive[params] invars
+    ShapedArray(shape, dtype)         the type of a variable: an ``ArrayType``
 
 They are lists and records without rules of their own: anyone may make new ones.
 ``eval_jaxpr`` runs them, by ``bind`` of each primitive. ``programs.py`` makes them of
@@ -10,16 +11,60 @@ covector's programs, and ``restaging.py`` programs of them.
 """
 
 import functools
+from abc import ABCMeta
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from covector.compat.jaxpr_text import show
+from covector.core.annotations import Shape
 from covector.core.jaxpr import Jaxpr as Program
 from covector.core.jaxpr import Var, run
 from covector.core.source import Line, attributes_lines_of_equations, running
-from covector.core.types import ArrayType
+from covector.core.types import INVARIANT, ArrayType
 from covector.errors import MalformedProgram
+
+# -- types -----------------------------------------------------------------------------
+
+
+class AbstractValue(metaclass=ABCMeta):  # noqa: B024  packages derive from it
+    """What is known of a value before it has one."""
+
+
+class ShapedArray(AbstractValue):
+    """Shape and dtype of an array, and whether the dtype is weak.
+
+    A ``sharding`` is accepted, but types of covector have none: arrays have.
+    """
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        shape: Shape,
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        sharding: Any = None,
+        vma: frozenset[Any] = INVARIANT,
+    ) -> ArrayType:
+        return ArrayType(tuple(shape), dtype, weak_type, vma)
+
+
+ShapedArray.register(ArrayType)
+
+
+def mapped_aval(size: int, axis: int | None, aval: ArrayType) -> ArrayType:
+    """The type of one lane of a batch of this type, along ``axis``."""
+    return aval.without_axis(axis)
+
+
+def unmapped_aval(
+    size: int, axis: int | None, aval: ArrayType, explicit_mesh_axis: Any = None
+) -> ArrayType:
+    """The type of a batch of values of this type, along ``axis``."""
+    return aval if axis is None else aval.with_axis(axis, size)
+
+
+# -- programs --------------------------------------------------------------------------
 
 
 class DropVar(Var):
@@ -177,12 +222,11 @@ def eval_jaxpr(
     jaxpr: "Jaxpr | Program",
     consts: Sequence[Any],
     *args: Any,
-    propagate_source_info: bool = True,
+    **_: Any,
 ) -> list[Any]:
     """The outputs of a program: ``bind`` of each primitive in order, in the meaning of
     the current trace. Programs of covector are run as they are.
     """
-    del propagate_source_info
     if isinstance(jaxpr, Program):
         return run(jaxpr, [*consts, *args])
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -212,14 +256,17 @@ def jaxpr_as_fun(closed: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:
 # -- walking ---------------------------------------------------------------------------
 
 
-def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+def programs_in(params: dict[str, Any]) -> Iterator[Any]:
     """The programs among the parameters of an equation, and in tuples there."""
     for value in params.values():
         for part in value if type(value) in (tuple, list) else [value]:
-            if isinstance(part, Jaxpr):
+            if isinstance(part, Jaxpr | ClosedJaxpr):
                 yield part
-            elif isinstance(part, ClosedJaxpr):
-                yield part.jaxpr
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """``programs_in``, each without its consts."""
+    return (getattr(program, "jaxpr", program) for program in programs_in(params))
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:

@@ -7,15 +7,16 @@ The transformation that was added last sees the arguments first, and the results
     wrapped.call_wrapped(1.0)                 yield [2 * out for out in outs]
 """
 
+import contextlib
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 from covector.core.operation_caches import drop_older_half
 from covector.core.trace import context
 from covector.errors import CovectorError
 
-_UNSET: Any = object()
 #: results that one cached function remembers
 _MOST = 1024
 
@@ -37,14 +38,14 @@ class Store:
 
     def store(self, value: Any) -> None:
         """Set it."""
-        self._value = value
+        self._said = [value]
 
     def reset(self) -> None:
         """Forget it."""
-        self._value = _UNSET
+        self._said = []
 
     def __bool__(self) -> bool:
-        return self._value is not _UNSET
+        return bool(self._said)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Store)
@@ -59,9 +60,10 @@ class Store:
                 "what a transformation says beside the results is there after "
                 "call_wrapped, and was asked for before."
             )
-        return self._value
+        return self._said[0]
 
 
+@dataclass(unsafe_hash=True, repr=False)
 class WrappedFun:
     """A function, and the transformations around it, the last one added first.
 
@@ -69,13 +71,9 @@ class WrappedFun:
     given; a ``Store`` in that is for what it says beside the results.
     """
 
-    def __init__(
-        self,
-        f: Callable[..., Any],
-        transforms: Sequence[tuple[Any, ...]] = (),
-        debug_info: Any = None,
-    ) -> None:
-        self.f, self.transforms, self.debug_info = f, tuple(transforms), debug_info
+    f: Callable[..., Any]
+    transforms: tuple[tuple[Any, ...], ...] = ()
+    debug_info: Any = field(default=None, compare=False)
 
     @property
     def stores(self) -> list[Store]:
@@ -92,7 +90,7 @@ class WrappedFun:
 
     def wrap(self, *transform: Any) -> "WrappedFun":
         """This function with one more transformation around it."""
-        return WrappedFun(self.f, [transform, *self.transforms], self.debug_info)
+        return WrappedFun(self.f, (transform, *self.transforms), self.debug_info)
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """The results of the function with its transformations."""
@@ -103,14 +101,6 @@ class WrappedFun:
     @property
     def __name__(self) -> str:
         return getattr(self.f, "__name__", "<unnamed>")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WrappedFun) and (
-            (self.f, self.transforms) == (other.f, other.transforms)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.f, self.transforms))
 
     def __repr__(self) -> str:
         around = ", ".join([str(t) for t in self.transforms])
@@ -179,15 +169,15 @@ def merge_linear_aux(
     """What the one of two transformations that has run says, and whether it is the
     first.
     """
-    try:
-        found = one()
-    except StoreException:
-        return False, other()
-    try:
-        other()
-    except StoreException:
-        return True, found
-    raise StoreException("of two transformations only one may have run, but both have.")
+    found = []
+    for is_first, said in ((True, one), (False, other)):
+        with contextlib.suppress(StoreException):
+            found.append((is_first, said()))
+    if len(found) != 1:
+        raise StoreException(
+            f"of two transformations just one may have run, but {len(found)} have."
+        )
+    return found[0]
 
 
 def cache(call: Callable[..., Any], **_: Any) -> Callable[..., Any]:
@@ -202,7 +192,7 @@ def cache(call: Callable[..., Any], **_: Any) -> Callable[..., Any]:
         if key not in known:
             result = call(fun, *args)
             drop_older_half(known, _MOST)
-            known[key] = result, [store._value for store in fun.stores]
+            known[key] = result, [store.val for store in fun.stores]
         result, said = known[key]
         for store, value in zip(fun.stores, said, strict=True):
             store.store(value)

@@ -16,7 +16,6 @@ from covector.compat import finder
 from covector.runtime import executable, host_calls
 
 _compile, _raised = executable._compile, host_calls.raised
-_RUNTIME: tuple[type, ...] = (errors.JaxRuntimeError,)
 
 
 def __getattr__(name: str) -> Any:
@@ -66,6 +65,6 @@ def _both(kind: type[Exception]) -> Any:
         "__reduce_ex__": lambda error, how: error.as_raised.__reduce_ex__(how),
     }
     try:
-        return type(kind.__name__, (kind, *_RUNTIME), members)
+        return type(kind.__name__, (kind, errors.JaxRuntimeError), members)  # type: ignore
     except TypeError:
         return None

@@ -16,6 +16,7 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from covector import callbacks, operations, placement, programs
@@ -59,41 +60,47 @@ _TYPES: dict[str, Callable[..., Types]] = {
 
 @dataclass
 class Spelling:
-    """What the field has otherwise.
-
-    Args:
-      parameters: fields of the operation by their names in the field.
-      constant: parameters that have this value, and no other.
-      ignored: parameters that are shown so, and taken with any value: they have no
-        meaning here.
-      derived: parameters that follow from the operation and the types of its operands,
-        and are not read either.
-      implied: fields that are not shown, as functions of the parameters that are: they
-        follow from these and from what is around.
-      hidden: fields that have no counterpart, and are shown where they differ from
-        their default.
-      opened: parameters that are a ``Jaxpr`` and not a ``ClosedJaxpr``.
-      order: for each result in the field, the number of ours, for an operation.
+    """What the field has otherwise, as far as words of ``names/operations.txt`` say it
+    and beyond.
     """
 
+    #: fields of the operation by their names in the field
     parameters: dict[str, Parameter] = field(default_factory=dict)
+    #: parameters that have this value, and no other
     constant: Params = field(default_factory=dict)
+    #: parameters that are shown so, and not read: they have no meaning here
     ignored: Params = field(default_factory=dict)
-    derived: Mapping[str, Callable[[Any, Types], Any]] = field(default_factory=dict)
+    #: parameters that follow from the operation and its types, and are not read either
+    derived: dict[str, Callable[[Any, Types], Any]] = field(default_factory=dict)
+    #: fields that are not shown: they follow from the parameters, and what is around
     implied: Mapping[str, Callable[[Params], Any]] = field(default_factory=dict)
+    #: fields that have no counterpart, and are shown where they are not the default
     hidden: set[str] = field(default_factory=set)
+    #: parameters that are a ``Jaxpr`` and not a ``ClosedJaxpr``
     opened: set[str] = field(default_factory=set)
+    #: for each result in the field, the number of ours, for an operation
     order: Callable[[Any], Sequence[int]] | None = None
 
     def read(self, key: str, sign: str, value: str) -> None:
         """Take a word of the notation of ``names/operations.txt``."""
-        if sign == "=":
+        if sign == "=" and "." in value:
+            self.derived[key] = lambda op, types: attrgetter(value)(op)
+        elif sign == "=":
             alone = value.startswith("(")
             self.parameters[key] = one(value[1:-1]) if alone else Parameter(value)
+        elif sign in "*/":
+            self.derived[key] = _repeated(literal_eval(value), sign == "*")
         elif sign in "-+":
             (self.hidden if sign == "-" else self.opened).add(value)
         else:
             (self.constant if sign == ":" else self.ignored)[key] = literal_eval(value)
+
+
+def _repeated(value: Any, for_operands: bool) -> Callable[[Any, Types], Any]:
+    """A value as often as there are operands, or results."""
+    if for_operands:
+        return lambda op, types: (value,) * len(types)
+    return lambda op, types: (value,) * len(op.plan(tuple(types)).outs)
 
 
 def one(name: str) -> Parameter:
@@ -118,6 +125,7 @@ class OperationPrimitive(Primitive):
         self.operation_class = operation_class
         self.multiple_results = operation_class.multiple_results
         self.spelling = spelling or Spelling()
+        self.opened = self.spelling.opened
         #: the parameters that ``operation`` does not look at
         self.unread = {*self.spelling.ignored, *self.spelling.derived}
         named = self.spelling.parameters
@@ -130,9 +138,6 @@ class OperationPrimitive(Primitive):
     # -- parameters --------------------------------------------------------------------
 
     def params_of(self, op: Any, types: Types) -> Params:
-        """The parameters of an operation on operands of these types; programs are still
-        those of covector.
-        """
         shown, hidden = {}, self.spelling.hidden
         for name, parameter in self.fields.items():
             value = getattr(op, parameter.field)
@@ -170,10 +175,9 @@ class OperationPrimitive(Primitive):
     # -- results -----------------------------------------------------------------------
 
     def results_of(self, op: Any, types: Types) -> Sequence[int | ArrayType]:
-        """For each result in the field the number of ours, or else its type."""
         if self.spelling.order is not None:
             return self.spelling.order(op)
-        return range(len(op.plan(tuple(types)).outs))
+        return super().results_of(op, types)
 
     def process(
         self, trace: Trace, operands: Sequence[Any], params: Params
@@ -220,16 +224,6 @@ PRIMITIVES: dict[str, Primitive] = {}
 #: the primitive of each class of operations; or the function that says which it is,
 #: of an operation and the types of its operands
 OF_CLASS: dict[type, Any] = {}
-#: for classes of operations that are several of the field: the function that computes
-#: the same by those, of an operation and the types of its operands; None where it is
-#: one after all
-EXPANSIONS: dict[type, Callable[[Any, Types], Callable[..., Any] | None]] = {}
-
-
-def expansion(op: core.Primitive, types: Types) -> Callable[..., Any] | None:
-    """The function that computes the same by other operations, where one does."""
-    found = EXPANSIONS.get(type(op))
-    return None if found is None else found(op, types)
 
 
 @functools.cache
@@ -251,7 +245,7 @@ def _below(cls: type) -> list[Any]:
 
 
 _NAME = re.compile(r"(\w[\w-]*)(?:\((\w+)\))?")
-_WORD = re.compile(r"(\w*)([=:~+-])(\S+)")
+_WORD = re.compile(r"(\w*)([=:~*/+-])(\S+)")
 
 
 def primitive(
@@ -295,7 +289,9 @@ def composition(
 def enter_others() -> None:
     """Enter the operations that have the names and parameters of covector."""
     for name, operation_class in _operations().items():
-        known = operation_class in {Bound, *OF_CLASS, *EXPANSIONS}
+        known = operation_class in {Bound, *OF_CLASS}
+        # What is always several of the field has no primitive.
+        known |= operation_class.written_out is not core.Primitive.written_out
         # A base of several classes is a family, and no operation.
         if not known and len(_below(operation_class)) < 2:
             OperationPrimitive(name, operation_class)

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 from covector.compat.jaxprs import DropVar, Jaxpr, Literal
 from covector.compat.linear_util import WrappedFun
 from covector.compat.programs import closed_jaxpr
-from covector.compat.traces import set_current_trace
 from covector.core.convert import as_array
 from covector.core.flat import arrays
 from covector.core.jaxpr import run
 from covector.core.primitive import Primitive
 from covector.core.staging import Staged, StagedTracer, StagingTrace, stage
-from covector.core.trace import Trace, current
+from covector.core.trace import Trace, as_current, current
 from covector.core.types import ArrayType
 from covector.programs.higher_order.call import Call
 from covector.transforms.linearize import SplitTrace
@@ -63,7 +62,7 @@ class PartialTrace(SplitTrace):
             # Of what a jitted function computes, some may be known.
             return run(op.jaxpr, args)
         meaning = unknown if touches or op.effects else self.parent
-        with set_current_trace(meaning):
+        with as_current(meaning):
             return meaning.process(op, args)
 
 

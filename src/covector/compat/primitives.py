@@ -3,24 +3,13 @@
 A ``Primitive`` is a name, and its rules are entered one by one, into tables that anyone
 may write to (``interpreters/tables.py``), at any time. For covector each call of
 ``bind`` is an operation (``Bound``): the primitive with its parameters. Its rules are
-looked up in the tables when a trace asks for them, and not before.
-
-    from jax.extend.core import Primitive
-    from jax.interpreters import ad, batching, mlir
-
-    double_p = Primitive("double")
-    double_p.def_impl(lambda x: 2 * x)
-    double_p.def_abstract_eval(lambda x: x)
-    ad.deflinear(double_p, lambda ct: [double_p.bind(ct)])
-    batching.defvectorized(double_p)
-    mlir.register_lowering(double_p, mlir.lower_fun(lambda x: 2 * x, False))
+looked up in the tables when a trace asks for them, and not before. The page "Operations
+of your own" has an example of each.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
-
-import numpy as np
 
 from covector.compat.interpreters import mlir
 from covector.compat.interpreters.ad import UndefinedPrimal, Zero
@@ -33,13 +22,13 @@ from covector.compat.interpreters.tables import (
     primitive_jvps,
     primitive_transposes,
 )
-from covector.compat.traces import set_current_trace
 from covector.core import primitive as core
 from covector.core.annotations import BatchDims, Tangents, Value, Values
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
 from covector.core.effects import LASTS
-from covector.core.trace import Trace, Tracer, current
+from covector.core.operation_caches import same_data
+from covector.core.trace import Trace, Tracer, as_current, current
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch, how_many
 from covector.lowering.evaluate import base, evaluate_compiled
@@ -56,6 +45,8 @@ class Primitive:
     #: whether its first operand is a function that it calls; kept for those who ask
     call_primitive = False
     map_primitive = False
+    #: parameters that are a ``Jaxpr`` and not a ``ClosedJaxpr``
+    opened: Collection[str] = ()
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -123,7 +114,7 @@ class Primitive:
         self, trace: Trace, args: Sequence[Any], avals: Any, params: dict[str, Any], /
     ) -> Any:
         """It on these operands, in the meaning of a trace."""
-        with set_current_trace(trace):
+        with as_current(trace):
             return self.bind(*args, **params)
 
     def operation(
@@ -133,6 +124,18 @@ class Primitive:
         these types.
         """
         return Bound(self, params)
+
+    def params_of(self, op: Any, types: Sequence[ArrayType]) -> dict[str, Any]:
+        """The parameters of an operation of this primitive, on operands of these types;
+        programs are still those of covector.
+        """
+        return op.params
+
+    def results_of(
+        self, op: Any, types: Sequence[ArrayType]
+    ) -> Sequence[int | ArrayType]:
+        """For each result in the field the number of ours, or else its type."""
+        return range(len(op.plan(tuple(types)).outs))
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters that ``bind`` takes, from those of an equation."""
@@ -158,8 +161,7 @@ def _kept(op: core.Primitive) -> core.Primitive:
 class Bound(core.Primitive):
     """A primitive with its parameters, as an operation of covector.
 
-    Parameters may be anything. Those that are not plain data are the same only where
-    they are one object.
+    Parameters may be anything; ``same_data`` says which are the same.
     """
 
     interned = False
@@ -178,7 +180,7 @@ class Bound(core.Primitive):
             isinstance(other, Bound)
             and self.primitive is other.primitive
             and self.params.keys() == other.params.keys()
-            and all([_same(x, other.params[k]) for k, x in self.params.items()])
+            and all([same_data(x, other.params[k]) for k, x in self.params.items()])
         )
 
     def __hash__(self) -> int:
@@ -228,7 +230,7 @@ class Bound(core.Primitive):
         outs = self._arrays(primal, "derivatives")
         moved = self._list(tangent, "derivatives", len(outs))
         types = [o.type for o in outs]
-        out_tangents = self._tangents(moved, types, "derivatives", "tangent")
+        out_tangents = checked(moved, types, self._rule("derivatives"), "tangent")
         if not forward and any(
             [getattr(o, "owner", None) is tangent_trace for o in outs]
         ):
@@ -250,13 +252,13 @@ class Bound(core.Primitive):
         ]
         given = cts if self.multiple_results else cts[0]
         found = rule(given, *operands, **self.params)
-        if found is Zero or isinstance(found, Zero) or found is None:
+        if found is None or found is Zero or isinstance(found, Zero):
             return [None] * len(args)
         each = how_many(len(args), "operand")
         wanted = f"a list with a cotangent, or None, for each of {each}"
         given = self._several(found, "reverse mode", wanted, len(args))
-        wanted_types = [a.type for a in args]
-        return self._tangents(given, wanted_types, "reverse mode", "cotangent")
+        types = [a.type for a in args]
+        return checked(given, types, self._rule("reverse mode"), "cotangent")
 
     def linear_in(self, args: Sequence[core.Operand]) -> bool:
         return self.primitive in primitive_transposes
@@ -292,11 +294,12 @@ class Bound(core.Primitive):
 
     # -- what rules return -------------------------------------------------------------
 
+    def _rule(self, rule: str) -> str:
+        return f"the rule of {self.name} for {rule}"
+
     def _mismatch(self, rule: str, wanted: str, found: Any) -> TypeMismatch:
-        return TypeMismatch(
-            f"the rule of {self.name} for {rule} must return {wanted}, but it returned "
-            f"{found}."
-        )
+        words = f"{self._rule(rule)} must return {wanted}, but it returned {found}."
+        return TypeMismatch(words)
 
     def _several(
         self, found: Any, rule: str, wanted: str, count: int | None = None
@@ -317,29 +320,4 @@ class Bound(core.Primitive):
         return self._several(found, rule, wanted, count)
 
     def _arrays(self, found: Any, rule: str) -> list[Array]:
-        who = f"the rule of {self.name} for {rule}"
-        return [as_array(x, who) for x in self._list(found, rule)]
-
-    def _tangents(
-        self, found: Sequence[Any], types: Sequence[ArrayType], rule: str, what: str
-    ) -> list[Any]:
-        """Tangents or cotangents of these types; None where they are zero."""
-        values = [None if isinstance(x, Zero) else x for x in found]
-        return checked(values, types, f"the rule of {self.name} for {rule}", what)
-
-
-#: kinds of parameters that are compared by value
-_PLAIN = (bool, int, float, complex, str, bytes, np.dtype)
-
-
-def _same(x: Any, y: Any) -> bool:
-    """Whether two parameters are the same; 1 is another one than 1.0."""
-    if x is y:
-        return True
-    if type(x) is not type(y):
-        return False
-    if type(x) is tuple:
-        return len(x) == len(y) and all(map(_same, x, y))
-    if isinstance(x, float | complex):
-        return repr(x) == repr(y)  # 0.0 is another one than -0.0
-    return isinstance(x, _PLAIN) and x == y
+        return [as_array(x, self._rule(rule)) for x in self._list(found, rule)]

@@ -10,6 +10,7 @@
 Where an operation is several of the field, the equations are those.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,19 +24,17 @@ from covector.compat.jaxprs import (
     Literal,
     SourceInfo,
 )
-from covector.compat.operation_primitives import (
-    OperationPrimitive,
-    expansion,
-    primitive_of,
-)
+from covector.compat.operation_primitives import primitive_of
 from covector.compat.restaging import Origin, as_closed
 from covector.core import dtypes, jaxpr
 from covector.core.effects import CALLS
-from covector.core.source import wraps
+from covector.core.primitive import Primitive
+from covector.core.source import is_own
 from covector.core.staging import restage
 from covector.core.trace import was_computed_while_tracing
-from covector.dispatch.inspection import staged_function
-from covector.dispatch.stages import struct
+from covector.core.types import ArrayType
+from covector.dispatch import checkpoint as ours
+from covector.dispatch.inspection import program_maker
 
 
 def make_jaxpr(
@@ -46,12 +45,8 @@ def make_jaxpr(
 ) -> Callable[..., Any]:
     """A function that gives the ``ClosedJaxpr`` of ``fun`` for its arguments.
 
-    Its consts are what ``fun`` closes over, the same objects.
-
-    Args:
-      static_argnums: arguments that are part of the program.
-      axis_env: named axes, with sizes, that collectives in ``fun`` may name.
-      return_shape: give the tree of shapes of the result as well.
+    Its consts are what ``fun`` closes over, the same objects. The options are those of
+    ``covector.make_jaxpr``.
 
     >>> import covector.numpy as cnp
     >>> print(make_jaxpr(lambda x: cnp.sin(x) * 2)(1.0))
@@ -60,35 +55,20 @@ def make_jaxpr(
         c:f32[] = mul b 2.0:f32[]
       in (c,) }
     """
-    traced = staged_function(fun, static_argnums, axis_env)
-
-    @wraps(fun)
-    def program(*args: Any, **kwargs: Any) -> Any:
-        (staged, captured, _), out_tree = traced(*args, **kwargs)
-        closed = closed_jaxpr(staged, captured)
-        if not return_shape:
-            return closed
-        types = closed.out_avals[: out_tree.num_leaves]
-        return closed, out_tree.unflatten(list(map(struct, types)))
-
-    return program
+    return program_maker(fun, closed_jaxpr, static_argnums, axis_env, return_shape)
 
 
 def closed_jaxpr(program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
     """A program, and the values of its leading inputs, as a ``ClosedJaxpr``."""
-    return (
-        _View(True).closed(program, captured) if captured else _kept(program, _closed)
-    )
+    return _closed(program, captured) if captured else _kept(program, _closed)
 
 
-def _closed(program: jaxpr.Jaxpr) -> ClosedJaxpr:
-    return _View(True).closed(program)
+def _closed(program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
+    return _View(True).closed(program, captured)
 
 
 def _open(program: jaxpr.Jaxpr) -> Jaxpr:
-    closed = _View(False).closed(program)
-    closed.jaxpr.origin = closed.origin
-    return closed.jaxpr
+    return _View(False).closed(program).jaxpr
 
 
 def _shown(value: Any, opened: bool) -> Any:
@@ -111,10 +91,8 @@ def params_of(primitive: Any, op: Any, types: Sequence[Any]) -> dict[str, Any]:
     """The parameters of an operation on operands of these types, with a view of each
     program in them.
     """
-    if not isinstance(primitive, OperationPrimitive):
-        return op.params
-    params, opened = primitive.params_of(op, types), primitive.spelling.opened
-    return {k: _shown(v, k in opened) for k, v in params.items()}
+    params = primitive.params_of(op, types).items()
+    return {k: _shown(v, k in primitive.opened) for k, v in params}
 
 
 def _is_literal(x: Any) -> bool:
@@ -153,7 +131,7 @@ class _View:
         )
         made = ClosedJaxpr(shown, [*captured, *[x for _, x in hoisted]])
         if not captured:
-            made.origin = Origin(program, made)
+            made.origin = shown.origin = Origin(program, made)
         return made
 
     def atom(self, a: Any) -> Any:
@@ -176,21 +154,19 @@ class _View:
         self, equation: jaxpr.Equation, inputs: list[Any], types: list[Any]
     ) -> None:
         op: Any = equation.op
-        by_others = expansion(op, types)
-        if by_others is not None:
-            program = restage(by_others, types)
+        plainer = op.written_out(types)
+        if plainer is not None:
+            program = restage(plainer, types)
             self.meant.update(zip(program.inputs, inputs, strict=True))
             self.add(program)
             outs = [self.atom(a) for a in program.outputs]
             self.meant.update(zip(equation.outputs, outs, strict=True))
             return
         primitive = primitive_of(op, types)
-        outvars = equation.outputs
-        if isinstance(primitive, OperationPrimitive):
-            results = primitive.results_of(op, types)
-            outvars = [
-                outvars[i] if isinstance(i, int) else jaxpr.Var(i) for i in results
-            ]
+        outvars = [
+            equation.outputs[i] if isinstance(i, int) else jaxpr.Var(i)
+            for i in primitive.results_of(op, types)
+        ]
         params = params_of(primitive, op, types)
         line = equation.line
         source = SourceInfo(line, line.scope if line is not None else "")
@@ -202,3 +178,29 @@ class _View:
         read = {a for e in self.eqns for a in e.invars}.union(outs)
         for e in self.eqns:
             e.outvars = [v if v in read else DropVar(v.aval) for v in e.outvars]
+
+
+# -- policies of checkpoint, which are asked with primitives ---------------------------
+
+
+def checkpoint(
+    fun: Callable[..., Any] | None = None, *, policy: Any = None, **options: Any
+) -> Any:
+    """``covector.checkpoint``, whose policy is asked in the field's terms."""
+    return ours.checkpoint(fun, policy=policy and adapted(policy), **options)
+
+
+@functools.lru_cache(256)
+def adapted(policy: Callable[..., Any]) -> Callable[..., Any]:
+    """A policy that is asked with primitives and parameters of the field; the same one
+    each time, since programs are kept by their policies.
+    """
+    code = getattr(policy, "__code__", None)
+    if code is None or is_own(code.co_filename):  # covector's own go by names
+        return policy
+
+    def asked(op: Primitive, *types: ArrayType, **_: Any) -> Any:
+        primitive = primitive_of(op, types)
+        return policy(primitive, *types, **params_of(primitive, op, types))
+
+    return asked

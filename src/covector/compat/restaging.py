@@ -5,13 +5,13 @@ that was compiled for it. Any other is run on tracers, equation by equation.
 """
 
 import math
-from collections.abc import Sequence
 from operator import is_
 from typing import Any
 
-from covector.compat.jaxprs import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+from covector.compat.jaxprs import ClosedJaxpr, Jaxpr, jaxpr_as_fun, programs_in
 from covector.core.jaxpr import Jaxpr as Program
 from covector.core.staging import Staged, stage
+from covector.core.types import show_types
 from covector.errors import ArgumentError
 
 
@@ -39,12 +39,11 @@ def _parts(program: ClosedJaxpr | Jaxpr) -> list[Any]:
         found += [*program.constvars, *program.invars, *program.outvars]
         for eqn in program.eqns:
             found += [eqn.primitive, *eqn.invars, *eqn.outvars]
-            for key, value in eqn.params.items():
-                found += [key, value]
-                for part in value if type(value) is tuple else [value]:
-                    if isinstance(part, ClosedJaxpr | Jaxpr) and id(part) not in seen:
-                        seen.add(id(part))
-                        queue.append(part)
+            found += [*eqn.params, *eqn.params.values()]
+            for part in programs_in(eqn.params):
+                if id(part) not in seen:
+                    seen.add(id(part))
+                    queue.append(part)
     return found
 
 
@@ -84,11 +83,7 @@ def restaged(value: Any, who: str) -> Any:
     if captured:
         raise ArgumentError(
             f"{who} is given a program with traced values among its consts "
-            f"({_types(captured)}). Pass them to the equation as operands: make inputs "
-            "of the constvars with convert_constvars_jaxpr."
+            f"({show_types(x.type for x in captured)}). Pass them to the equation as "
+            "operands: make inputs of the constvars with convert_constvars_jaxpr."
         )
     return program
-
-
-def _types(values: Sequence[Any]) -> str:
-    return ", ".join([str(x.type) for x in values])

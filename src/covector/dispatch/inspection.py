@@ -144,16 +144,27 @@ def make_jaxpr(
 
     See also: ``jit``, ``eval_shape``.
     """
+    return program_maker(fun, _closed, static_argnums, axis_env, return_shape)
+
+
+def program_maker(
+    fun: Callable[..., Any],
+    close: Callable[[Jaxpr, Sequence[Any]], Any],
+    static_argnums: int | Sequence[int],
+    axis_env: Sequence[tuple[Any, int]] | None,
+    return_shape: bool,
+) -> Callable[..., Any]:
+    """``make_jaxpr``, with ``close(program, captured)`` to make what it gives."""
     traced = staged_function(fun, static_argnums, axis_env)
 
     @wraps(fun)
     def program(*args: Any, **kwargs: Any) -> Any:
         staged, out_tree = traced(*args, **kwargs)
-        jaxpr = _closed(staged.jaxpr, staged.captured)
+        made = close(staged.jaxpr, staged.captured)
         if not return_shape:
-            return jaxpr
-        types = jaxpr.out_types[: out_tree.num_leaves]
-        return jaxpr, out_tree.unflatten(list(map(struct, types)))
+            return made
+        types = staged.jaxpr.out_types[: out_tree.num_leaves]
+        return made, out_tree.unflatten(list(map(struct, types)))
 
     return program
 

@@ -139,7 +139,7 @@ _generators = {
 
 def define_generator(
     *,
-    name: str,
+    name: str = "",
     key_shape: Shape,
     seed: Callable[[Array], Any],
     split: Callable[[Array, Shape], Any],
@@ -153,7 +153,8 @@ def define_generator(
     ``vmap``.
 
     Args:
-      name: how the generator is called, as in ``random.key(0, impl=name)``.
+      name: how the generator is called, as in ``random.key(0, impl=name)``; without
+        one, it is known by what is returned alone.
       key_shape: the shape of a key's words, of which there are 1, 2 or 4.
       seed: ``seed(integer)`` gives a key.
       split: ``split(key, shape)`` gives keys, ``u32[*shape, *key_shape]``.
@@ -180,6 +181,8 @@ def define_generator(
     >>> random.bits(random.fold_in(random.key(3, impl="counting"), 4), (2,)).tolist()
     [7, 7]
     """
+    if not name:
+        name, tag = f"unnamed_{len(_defined)}", tag or "?"
     functions = (tuple(key_shape), seed, split, random_bits, fold_in)
     said = functions[0], *[fingerprint_of(f)[0] or f for f in functions[1:]]
     if name in IMPLEMENTATIONS:

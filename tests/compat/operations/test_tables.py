@@ -340,7 +340,7 @@ def test_the_primitives_of_equations_are_those_of_lax():
     (eqn,) = make_jaxpr(lax.sin)(1.0).eqns
     assert eqn.primitive is p.sin_p is PRIMITIVES["sin"]
     assert p.pjit_p is p.jit_p and p.remat_p.name == "remat2"
-    with pytest.raises(AttributeError, match="no primitive sine_p"):
+    with pytest.raises(AttributeError, match="no attribute 'sine_p'"):
         _ = p.sine_p
 
 
@@ -352,7 +352,7 @@ def test_parameters_that_an_operation_has_not_are_refused_unless_they_are_none()
         p.sin_p.bind(0.0, axis=1)
     with pytest.raises(ArgumentError, match=r"cumsum\.bind needs the parameter axis"):
         p.cumsum_p.bind(cnp.ones(3))
-    with pytest.raises(ArgumentError, match="bind transpose_p first"):
+    with pytest.raises(ArgumentError, match="for dimensions=None alone"):
         p.reshape_p.bind(cnp.ones((2, 3)), new_sizes=(6,), dimensions=(1, 0))
     with pytest.raises(ArgumentError, match="leaves out axes of length 1"):
         p.squeeze_p.bind(cnp.ones((2, 3)), dimensions=(1,))

@@ -2,7 +2,8 @@
 
 1  an estimator of traces whose number of samples is computed from shapes under jit
 2  value_and_grad with shard_map: which sums are formed, and which result is refused
-3  the devices that the array API tells of, and arrays made on each
+3  a while_loop inside shard_map whose step size and residual are agreed on by all
+4  the devices that the array API tells of, and arrays made on each
 """
 
 import functools
@@ -76,6 +77,84 @@ def test_the_mapped_derivative_is_of_each_device():
 def test_a_loss_that_was_not_reduced_is_refused():
     with pytest.raises(ValueError, match="x"):
         jax.value_and_grad(on_shards(loss, P()))(X)
+
+
+# -- a while_loop inside ---------------------------------------------------------------
+
+
+def advance(u, until, slope, agree_least, agree_most):
+    """Implicit Euler with steps that everyone can take, each a fixed point."""
+
+    def step(state):
+        t, u, n = state
+        dt = agree_least(jnp.minimum(0.2 / (1 + jnp.max(jnp.abs(u))), until - t))
+
+        def improve(guess):
+            v, _, k = guess
+            better = u + dt * slope(v)
+            return better, agree_most(jnp.max(jnp.abs(better - v))), k + 1
+
+        v, _, _ = jax.lax.while_loop(
+            lambda g: (g[1] > 1e-6) & (g[2] < 50), improve, (u, 1.0, 0)
+        )
+        return t + dt, v, n + 1
+
+    return jax.lax.while_loop(lambda s: s[0] < until - 1e-6, step, (0.0, u, 0))
+
+
+def diffused(left, u, right):
+    around = jnp.concatenate([left, u, right])
+    return around[:-2] - 2 * u + around[2:] - 0.1 * u**2
+
+
+def on_one(u, until):
+    def slope(u):
+        return diffused(u[-1:], u, u[:1])
+
+    return advance(u, until, slope, lambda dt: dt, lambda r: r)
+
+
+def on_two(u, until):
+    def part(u, until):
+        def slope(u):
+            left = jax.lax.ppermute(u[-1:], "x", [(0, 1), (1, 0)])
+            right = jax.lax.ppermute(u[:1], "x", [(0, 1), (1, 0)])
+            return diffused(left, u, right)
+
+        return advance(
+            u,
+            until,
+            slope,
+            lambda dt: jax.lax.pmin(dt, "x"),
+            lambda r: jax.lax.pmax(r, "x"),
+        )
+
+    return on_shards(part, (P(), P("x"), P()), (P("x"), P()))(u, until)
+
+
+def test_time_steps_that_devices_agree_on():
+    t, u, n = jax.jit(on_two)(X, np.float32(1))
+    t1, u1, n1 = on_one(X, np.float32(1))
+    assert int(n) == int(n1) > 5
+    np.testing.assert_allclose(t, t1, rtol=1e-6)
+    np.testing.assert_allclose(u, u1, rtol=1e-5, atol=1e-6)
+
+
+# -- axes of meshes --------------------------------------------------------------------
+
+
+def test_a_mesh_that_names_no_types_of_axes_divides_and_one_with_explicit_is_refused():
+    mesh = jax.make_mesh((2,), ("x",))
+    with jax.set_mesh(mesh):
+        x = jax.device_put(jnp.arange(4.0), NamedSharding(mesh, P("x")))
+        total = jax.jit(lambda x: jnp.sum(x * 2))(x)
+        assert float(total) == 12.0
+        assert jax.sharding.reshard(x, P()).sharding.is_fully_replicated
+    explicit = (jax.sharding.AxisType.Explicit,)
+    with pytest.raises(ValueError, match="no axis can be Explicit"):
+        jax.make_mesh((2,), ("x",), axis_types=explicit)
+    with pytest.raises(AttributeError, match="types of arrays do not say shardings"):
+        _ = jax.sharding.explicit_axes
 
 
 # -- devices of the array API ----------------------------------------------------------

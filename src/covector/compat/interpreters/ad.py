@@ -16,23 +16,14 @@ from covector.compat.interpreters.tables import (
     primitive_transposes,
 )
 from covector.core.convert import as_array
+from covector.core.primitive import Linear
 from covector.core.types import ArrayType
 from covector.custom_derivatives import SymbolicZero
 from covector.transforms.derivatives import instantiate_tangent
 
 
-class OfType:
-    """Stands for a value of the type ``aval``; in a pytree, a node without leaves."""
-
-    def __init__(self, aval: ArrayType) -> None:
-        self.aval = aval
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.aval})"
-
-
-class Zero(OfType):
-    """A tangent or a cotangent that is zero."""
+class Zero(SymbolicZero):
+    """A tangent or a cotangent that is zero; in a pytree, a node without leaves."""
 
     @staticmethod
     def from_primal_value(x: Any) -> "Zero":
@@ -44,8 +35,10 @@ class Zero(OfType):
         return zeros_like_aval(self.aval)
 
 
-class UndefinedPrimal(OfType):
+class UndefinedPrimal(Linear):
     """An operand of a transpose rule: the one that it is linear in."""
+
+    aval: Any = property(lambda self: self.type)
 
 
 for _kind in (Zero, UndefinedPrimal):
@@ -61,7 +54,7 @@ def zeros_like_aval(aval: ArrayType) -> Any:
 
 def instantiate_zeros(tangent: Any) -> Any:
     """Zeros for a ``Zero``; anything else as it is."""
-    if isinstance(tangent, Zero | SymbolicZero):
+    if isinstance(tangent, SymbolicZero):
         return zeros_like_aval(tangent.aval)
     return tangent
 

@@ -7,13 +7,14 @@ operations of MLIR itself: the context, the location and the point of insertion 
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from covector import tree
+from covector.callbacks.callback import IOCallback, PureCallback
 from covector.callbacks.host_functions import (
     Arguments,
     HostFunction,
@@ -21,14 +22,12 @@ from covector.callbacks.host_functions import (
 )
 from covector.compat.interpreters.tables import Rule, lowerings, missing
 from covector.core import dtypes
-from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Var
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering import hlo
 from covector.lowering.hlo import HloValue
-from covector.lowering.host_calls import host_call
 from covector.programs.spmd.manual import ManualAxes
 
 #: MLIR itself, of jaxlib
@@ -43,8 +42,7 @@ def register_lowering(
     prim: Any,
     rule: Rule,
     platform: str | None = None,
-    inline: bool = True,
-    cacheable: bool = True,
+    **_: Any,
 ) -> None:
     """Set how a primitive is compiled, everywhere or for one platform."""
     where = _PLATFORMS.get(platform, platform) if platform else None
@@ -87,18 +85,12 @@ class LoweringRuleContext:
     def replace(self, **changes: Any) -> "LoweringRuleContext":
         return replace(self, **changes)
 
-    @contextlib.contextmanager
-    def equation(
-        self, ins: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> Iterator[Any]:
-        """Covector's ``Lowering``, as for an equation with these types."""
-        lowering, before = self.lowering, self.lowering.equation
+    def with_types(self, ins: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Any:
+        """Covector's ``Lowering``, at an equation with these types."""
         variables = list(map(Var, ins)), list(map(Var, outs))
-        lowering.equation = Equation(before.op, *variables, before.line)
-        try:
-            yield lowering
-        finally:
-            lowering.equation = before
+        at = self.lowering.equation
+        self.lowering.equation = Equation(at.op, *variables, at.line)
+        return self.lowering
 
 
 def lower(primitive: Any, lowering: Any, operands: Sequence[Any], params: Any) -> Any:
@@ -147,8 +139,8 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
             who = f"lower_fun of {ctx.primitive} (multiple_results={multiple_results})"
             return [as_array(x, who) for x in (out if multiple_results else [out])]
 
-        types = ctx.avals_in, ctx.avals_out
-        with ctx.equation(*types) as lowering, _named_axes(lowering.module):
+        lowering = ctx.with_types(ctx.avals_in, ctx.avals_out)
+        with _named_axes(lowering.module):
             return lowering.through(flat, *values)
 
     return rule
@@ -170,9 +162,7 @@ def emit_python_callback(  # noqa: PLR0913, PLR0917  the parameters that it has 
     result_avals: Sequence[ArrayType],
     *,
     has_side_effect: bool,
-    returns_token: bool = True,
-    partitioned: bool = False,
-    sharding: Any = None,
+    **_: Any,
 ) -> tuple[Sequence[HloValue], Any, Any]:
     """Call a Python function of arrays that gives a tuple of them; the values, the
     token, and what has to be kept alive.
@@ -181,14 +171,9 @@ def emit_python_callback(  # noqa: PLR0913, PLR0917  the parameters that it has 
     arguments = Arguments(tree.structure((tuple(types), {})))
     result = ResultSpec(tree.structure(outs), outs)
     function = HostFunction(callback, arguments, result, f"{ctx.primitive}'s callback")
-
-    def on_arrays(*values: np.ndarray) -> tuple[np.ndarray, ...]:
-        given = zip(types, values, strict=True)
-        return tuple(function(*[ConcreteArray(t, x) for t, x in given]))
-
-    with ctx.equation(types, outs) as lowering:
-        values = host_call(lowering, on_arrays, operands, outs, has_side_effect)
-    return values, token, callback
+    op = (IOCallback if has_side_effect else PureCallback)(function)
+    values = op.lower(ctx.with_types(types, outs), *operands)
+    return hlo.results(values), token, callback
 
 
 # -- types and constants ---------------------------------------------------------------
@@ -214,11 +199,6 @@ def aval_to_ir_type(*ctx_and_aval: Any) -> Any:
     return hlo.tensor_type(ctx_and_aval[-1])
 
 
-def aval_to_ir_types(*ctx_and_aval: Any) -> tuple[Any, ...]:
-    """``aval_to_ir_type``, as a tuple."""
-    return (aval_to_ir_type(*ctx_and_aval),)
-
-
 def ir_constant(val: Any, **_: Any) -> HloValue:
     """An array as a constant, at the point of insertion."""
     array: Any = as_array(val)
@@ -230,9 +210,11 @@ def ir_constant(val: Any, **_: Any) -> HloValue:
     return made.result
 
 
-def ir_constants(val: Any, **options: Any) -> tuple[HloValue, ...]:
-    """``ir_constant``, as a tuple."""
-    return (ir_constant(val, **options),)
+def _as_tuple(fun: Rule) -> Rule:
+    return lambda *args, **options: (fun(*args, **options),)
+
+
+aval_to_ir_types, ir_constants = _as_tuple(aval_to_ir_type), _as_tuple(ir_constant)
 
 
 def dense_int_elements(xs: Any) -> Any:

@@ -4,8 +4,6 @@ Each is an attribute of this module: its name, and ``_p``. The modules here say 
 called otherwise there than in covector.
 """
 
-from typing import Any
-
 from covector.compat.names import rows
 from covector.compat.operation_primitives import PRIMITIVES, enter_others, primitive
 
@@ -13,7 +11,6 @@ for _row in rows("operations.txt"):
     primitive(_row)
 
 from covector.compat.operations import (  # noqa: E402, F401  each enters its primitives
-    functions,
     parameters,
     programs,
     shapes,
@@ -38,7 +35,3 @@ _ATTRIBUTES = {
 globals().update(_ATTRIBUTES)
 
 __all__ = list(_ATTRIBUTES)  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __getattr__(name: str) -> Any:
-    raise AttributeError(f"covector has no primitive {name}")

@@ -6,7 +6,6 @@ from typing import Any
 from covector.compat.jaxprs import jaxpr_as_fun
 from covector.compat.linear_util import WrappedFun, wrap_init
 from covector.compat.operation_primitives import (
-    EXPANSIONS,
     OF_CLASS,
     OperationPrimitive,
     Params,
@@ -14,31 +13,17 @@ from covector.compat.operation_primitives import (
     primitive,
 )
 from covector.compat.restaging import staged
-from covector.core import dtypes
+from covector.core import primitive as core
 from covector.core.trace import Trace
 from covector.errors import ArgumentError
-from covector.operations.casting import ConvertElementType
-from covector.programs.control_flow.cond import Cond
 from covector.programs.custom_rules.captured_tracers import call_with_captured
 from covector.programs.custom_rules.custom_call import CustomCall
 from covector.programs.custom_rules.ruled_program import halves
 from covector.programs.higher_order.call import Call
 from covector.programs.spmd.manual import ManualAxes
-from covector.programs.spmd.shard_map import ShardMap
 from covector.transforms.transpose import instantiate
 
-# -- control flow ----------------------------------------------------------------------
-
-
-def _convert_then_choose(op: Any, types: Types) -> Any:
-    """In the field the index of a branch is an integer, also between two."""
-    if types[0].dtype is not dtypes.bool_:
-        return None
-    to_integer = ConvertElementType(dtypes.int32)
-    return lambda index, *operands: op(to_integer(index), *operands)
-
-
-EXPANSIONS[Cond] = _convert_then_choose
+# -- programs --------------------------------------------------------------------------
 
 
 class _Jit(OperationPrimitive):
@@ -52,59 +37,35 @@ class _Jit(OperationPrimitive):
         return trace.process(op, [*captured, *operands])
 
 
-def _for_operands(value: Any) -> Any:
-    return lambda op, types: (value,) * len(types)
-
-
-def _for_results(value: Any) -> Any:
-    return lambda op, types: (value,) * len(op.jaxpr.outputs)
-
-
 primitive(
-    "jit ctx_mesh~None keep_unused~False inline~False compiler_options_kvs~() "
-    "-separate",
+    "jit name=jaxpr.name ctx_mesh~None keep_unused~False inline~False "
+    "compiler_options_kvs~() donated_invars*False in_shardings*None in_layouts*None "
+    "out_shardings/None out_layouts/None -separate",
     _Jit,
-    derived={
-        "name": lambda op, types: op.jaxpr.name,
-        "donated_invars": _for_operands(False),
-        "in_shardings": _for_operands(None),
-        "out_shardings": _for_results(None),
-        "in_layouts": _for_operands(None),
-        "out_layouts": _for_results(None),
-    },
 )
 
 
 # -- over meshes -----------------------------------------------------------------------
 
 
+def _manual_axes(params: Params) -> ManualAxes:
+    return ManualAxes(params["mesh"], params["manual_axes"], params["check_vma"])
+
+
 class _ShardMap(OperationPrimitive):
     """``shard_map``, whose program is written for the shards of a mesh."""
 
-    def params_of(self, op: Any, types: Types) -> Params:
-        return {
-            "jaxpr": op.jaxpr,
-            "mesh": op.manual.mesh,
-            "in_specs": op.in_specs,
-            "out_specs": op.out_specs,
-            "manual_axes": op.manual.axes,
-            "check_vma": op.manual.checked,
-        }
-
-    def operation(self, params: Params, types: Types = ()) -> Any:  # type: ignore[override]
-        settings = [params[k] for k in ("mesh", "manual_axes", "check_vma")]
-        manual = ManualAxes(*settings)
-        with manual.inside():
-            program, captured, _ = staged(params["jaxpr"])
-        if captured:
-            raise ArgumentError(
-                "the program of shard_map has traced values among its consts. Pass "
-                "them to the equation as operands, with a spec for each."
-            )
-        return ShardMap(program, manual, params["in_specs"], params["out_specs"])
+    def operation(self, params: Params, types: Types = ()) -> core.Primitive:
+        with _manual_axes(params).inside():
+            return super().operation(params, types)
 
 
-primitive("shard_map +jaxpr", _ShardMap)
+primitive(
+    "shard_map mesh=manual.mesh manual_axes=manual.axes check_vma=manual.checked "
+    "+jaxpr",
+    _ShardMap,
+    implied={"manual": _manual_axes},
+)
 
 
 # -- rules of the user -----------------------------------------------------------------

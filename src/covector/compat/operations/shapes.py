@@ -1,10 +1,8 @@
 """Operations that move, choose and join elements, and need code to be translated."""
 
-from collections.abc import Callable
 from typing import Any
 
 from covector.compat.operation_primitives import (
-    EXPANSIONS,
     OF_CLASS,
     PRIMITIVES,
     OperationPrimitive,
@@ -17,33 +15,12 @@ from covector.core import dtypes
 from covector.core import primitive as core
 from covector.core.types import Shape
 from covector.errors import ArgumentError
-from covector.lax import expand_dims, squeeze
 from covector.numpy.updating import fill_text
-from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
 from covector.operations.gathering import FILL_OR_DROP
-from covector.operations.slicing import Slice
 from covector.operations.transposing import Reshape
 from covector.operations.windows import default_fill
 
 # -- shapes ----------------------------------------------------------------------------
-
-
-def _without(shape: Shape, dimensions: Any, ndim: int) -> Shape:
-    gone = {d % ndim for d in dimensions}
-    return tuple([n for k, n in enumerate(shape) if k not in gone])
-
-
-class _Reshape(OperationPrimitive):
-    """``reshape``, which may transpose first."""
-
-    def operation(self, params: Params, types: Types = ()) -> core.Primitive:
-        order = params.get("dimensions")
-        if order is not None and [*order] != sorted(order):
-            raise ArgumentError(
-                f"reshape_p with dimensions={order} is two operations: bind "
-                "transpose_p first."
-            )
-        return super().operation(params, types)
 
 
 class _Squeeze(OperationPrimitive):
@@ -59,7 +36,9 @@ class _Squeeze(OperationPrimitive):
                 f"squeeze_p leaves out axes of length 1, but was given {x} and "
                 f"dimensions={gone}."
             )
-        return self.operation_class(_without(x.shape, gone, x.ndim))
+        left = {d % x.ndim for d in gone}
+        shape = tuple([n for k, n in enumerate(x.shape) if k not in left])
+        return self.operation_class(shape)
 
 
 def _removed(shape: Shape, left: Shape) -> tuple[int, ...] | None:
@@ -77,7 +56,7 @@ def _removed(shape: Shape, left: Shape) -> tuple[int, ...] | None:
     return tuple(gone) if gone and not rest else None
 
 
-_reshape = primitive("reshape new_sizes=shape sharding:None dimensions~None", _Reshape)
+_reshape = primitive("reshape new_sizes=shape dimensions:None sharding:None")
 _squeeze = primitive("squeeze(reshape)", _Squeeze)
 
 
@@ -86,30 +65,6 @@ def _reshape_or_squeeze(op: Any, types: Types) -> OperationPrimitive:
 
 
 OF_CLASS[Reshape] = _reshape_or_squeeze
-
-
-# -- slices ----------------------------------------------------------------------------
-
-
-def _slice_then_squeeze(op: Any, types: Types) -> Callable[..., Any] | None:
-    if not op.collapsed:
-        return None
-    whole = op.replace(collapsed=())
-    return lambda *args: [squeeze(whole(*args), op.collapsed)]
-
-
-def _expand_then_update(op: Any, types: Types) -> Callable[..., Any] | None:
-    if not op.inserted:
-        return None
-    whole = op.replace(inserted=())
-    return lambda x, update, *starts: [
-        whole(x, expand_dims(update, op.inserted), *starts)
-    ]
-
-
-EXPANSIONS[Slice] = _slice_then_squeeze
-EXPANSIONS[DynamicSlice] = _slice_then_squeeze
-EXPANSIONS[DynamicUpdateSlice] = _expand_then_update
 
 
 # -- gather and scatter ----------------------------------------------------------------
