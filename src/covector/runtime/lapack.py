@@ -56,7 +56,7 @@ class _Running:
     """How many programs run for which BLAS has one thread, and how many it had."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal handler may come in between
         self.programs = 0
         self.usual = 1
 
