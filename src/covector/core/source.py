@@ -136,7 +136,8 @@ def user_line() -> Line | None:
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if not (_is_internal.get(file) or is_internal(code)):
+        known = _is_internal.get(file)
+        if known is False or (known is None and not is_internal(code)):
             scope = _innermost_scope.get()
             path = "" if scope is None else scope.value
             return _line((code, frame.f_lasti, path))
