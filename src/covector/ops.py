@@ -22,6 +22,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.number_info import iinfo
 from covector.core.sharding.as_sharding import ShardingLike
+from covector.core.types import as_size
 from covector.dispatch.debug_nans import as_one
 from covector.errors import (
     ArgumentError,
@@ -266,11 +267,11 @@ def _count(who: str, ids: Array, count: int | None) -> int:
                 "shape of the result cannot depend on values that are not known."
             )
         return int(np.max(np.asarray(ids), initial=-1)) + 1
-    if operator.index(count) < 0:
+    if as_size(count) < 0:
         raise ArgumentError(
             f"{who}: num_segments must not be negative, but is {count}."
         )
-    return operator.index(count)
+    return as_size(count)
 
 
 def _buckets(who: str, rows: int, size: int | None) -> tuple[np.ndarray, int] | None:

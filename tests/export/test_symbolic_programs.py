@@ -5,13 +5,15 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector import export, lax, nn
+import covector.scipy.sparse.linalg
+from covector import export, lax, nn, ops
 from covector.errors import (
     ArgumentError,
     ExportError,
     InconclusiveDimensionOperation,
     TypeMismatch,
 )
+from covector.scipy import linalg
 
 SCOPE = export.SymbolicScope(["c >= 2"])
 B, C = export.symbolic_shape("b, c", scope=SCOPE)
@@ -109,7 +111,73 @@ def derivatives(x):
     )
 
 
-@pytest.mark.parametrize("f", [shapes, numbers, reductions, loops, derivatives])
+def by_sizes(x):
+    """What is made of as many elements as an axis has, or at such an index."""
+    n = x.shape[0]
+    return (
+        x[n - 1] + x[n // 2],
+        cnp.arange(n, dtype="float32"),
+        cnp.linspace(0.0, 1.0, n),
+        cnp.logspace(0.0, 1.0, n),
+        cnp.geomspace(1.0, 2.0, n),
+        cnp.repeat(cnp.ones(2), n),
+        cnp.pad(x, ((0, n), (1, 0))),
+        cnp.pad(x, [(1, 2), (n, n)]),
+        cnp.pad(x, ((2, 2), (0, 0)), "edge"),
+        cnp.pad(cnp.concatenate([x, x, x]), ((2, 2), (0, 0)), "wrap"),
+        cnp.pad(cnp.concatenate([x, x, x]), ((2, 1), (0, 0)), "reflect"),
+        cnp.pad(cnp.concatenate([x, x, x]), ((2, 2), (0, 0)), "symmetric"),
+        x.at[::2].set(0.0),
+        cnp.delete(cnp.concatenate([x, x]), 1, 0),
+        nn.one_hot(cnp.array([0]), n),
+        ops.segment_max(x, cnp.arange(n), n),
+        lax.top_k(x[:, 0], n),
+        cnp.fft.fftfreq(n),
+        cnp.fft.rfftfreq(n, 0.5),
+        cnp.fft.fft(x, n=8, axis=0).real,
+        cv.random.key_data(cv.random.fold_in(cv.random.key(0), n)),
+        cv.random.gamma(cv.random.key(0), 2.0, (n,)),
+        x * (n * 0.5) + (n - 0.5),
+    )
+
+
+def matrices(x):
+    """Functions of matrices, and of their diagonals."""
+    square = x @ x.T + 3 * cnp.eye(x.shape[0])
+    return (
+        cnp.diagonal(square),
+        cnp.trace(square),
+        cnp.fill_diagonal(square, 1.0, inplace=False),
+        linalg.toeplitz(x[:, 0]),
+        linalg.block_diag(square, cnp.ones((2, 2))),
+        cnp.linalg.det(square),
+        *cnp.linalg.slogdet(square),
+        cv.grad(lambda y: cnp.linalg.cholesky(y).sum())(square),
+        cnp.linalg.multi_dot([x, x.T, x]),
+        cnp.vectorize(lambda a: a + 1)(x),
+        x[cnp.ix_(cnp.arange(x.shape[0]), cnp.array([0, 2]))],
+    )
+
+
+def searches(x):
+    """Functions that look for elements."""
+    a = cnp.sort(x[:, 0])
+    return (
+        cnp.searchsorted(a, x),
+        cnp.searchsorted(a, x, "right", method="compare_all"),
+        cnp.interp(x, a, a**2),
+        cnp.isin(x, a),
+        cnp.convolve(a, a),
+        cv.vmap(lambda i: a[i])(cnp.arange(a.shape[0])),
+        cv.grad(lambda x: (x[1:] ** 2).sum())(x),
+        cv.scipy.sparse.linalg.cg(lambda v: 2 * v, a)[0],
+    )
+
+
+@pytest.mark.parametrize(
+    "f",
+    [shapes, numbers, reductions, loops, derivatives, by_sizes, matrices, searches],
+)
 def test_one_program_is_right_for_every_size(f):
     assert_serves(f, [struct(B, 3)], [rows(4, 3)], [rows(1, 3)], [rows(7, 3)])
 
@@ -224,6 +292,28 @@ def test_constraints_decide_what_would_be_inconclusive(halves):
             np.testing.assert_allclose(x, y, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("f", "shape", "known", "sizes"),
+    [
+        (lambda x: x.reshape(-1, 4), "n", ["mod(n, 4) == 0"], (4, 8)),
+        (lambda x: cnp.array_split(x, 2), "n", ["mod(n, 2) == 0"], (2, 6)),
+        (lambda x: (x[:2], x[-3:]), "n", ["n >= 3"], (3, 5)),
+        (lambda x: abs(cnp.linalg.qr(x)[1]), "n, 3", ["n >= 4"], (4, 6)),
+        (cnp.linalg.svdvals, "n, 3", ["n >= 4"], (4, 6)),
+        (
+            lambda x: lax.map(cnp.sum, x, batch_size=2),
+            "n, 3",
+            ["mod(n, 2) == 0", "n >= 2"],
+            (2, 6),
+        ),
+    ],
+)
+def test_a_constraint_makes_a_program_for_every_size_possible(f, shape, known, sizes):
+    spec = struct(*export.symbolic_shape(shape, constraints=known))
+    calls = [[rows(n, *spec.shape[1:])] for n in sizes]
+    assert_serves(f, [spec], *calls)
+
+
 def test_sizes_for_which_a_constraint_does_not_hold_are_refused(halves):
     made, _ = halves
     with pytest.raises(TypeMismatch, match=r"needs mod\(n, 2\) == 0, but got n = 5"):
@@ -249,6 +339,37 @@ def test_sizes_that_do_not_agree_are_refused():
 # -- what cannot be exported -----------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x if int(x.shape[0]) > 5 else -x,
+        lambda x: x if float(x.shape[0]) > 5 else -x,
+        lambda x: x if x.shape[0] > 5.5 else -x,
+    ],
+)
+def test_a_choice_by_a_number_made_of_a_symbolic_size_is_refused(f):
+    with pytest.raises(
+        InconclusiveDimensionOperation, match=r"b\): the sym|b > 5 holds"
+    ):
+        export.export(cv.jit(f))(struct(B))
+
+
+def test_squeezing_all_axes_of_length_1_is_refused():
+    with pytest.raises(InconclusiveDimensionOperation, match=r"squeeze of f32\[b,3\]"):
+        export.export(cv.jit(cnp.squeeze))(struct(B, 3))
+
+
+def test_padding_needs_to_know_which_elements_to_repeat():
+    reflecting = export.export(cv.jit(lambda x: cnp.pad(x, 3, "reflect")))
+    with pytest.raises(InconclusiveDimensionOperation, match="b >= 4 holds for some"):
+        reflecting(struct(B))
+    (few,) = export.symbolic_shape("b", constraints=["b <= 3"])
+    with pytest.raises(ArgumentError, match=r"pad by \(3, 3\) .* at least 4"):
+        reflecting(struct(few))
+    with pytest.raises(ArgumentError, match=r"pad of 2 axes needs for pad_width a num"):
+        export.export(cv.jit(lambda x: cnp.pad(x, [(x.shape[0], 1)] * 3)))(struct(B, 2))
+
+
 def test_a_choice_by_a_symbolic_size_is_refused():
     f = cv.jit(lambda x: x if x.shape[0] > 5 else -x)
     words = r"b > 5 holds for some sizes .*constraints=\[\"b >="
@@ -266,7 +387,9 @@ def test_a_choice_by_a_symbolic_size_is_refused():
     ],
 )
 def test_a_size_that_went_through_python_or_numpy_is_refused(f):
-    with pytest.raises((ExportError, TypeError), match=r"other sizes|a traced \w+\["):
+    with pytest.raises(
+        (ExportError, TypeError), match=r"other sizes|a traced \w+\[|\(b\): the"
+    ):
         export.export(cv.jit(f))(struct(B))
 
 

@@ -58,6 +58,16 @@ def test_comparisons_are_decided_where_they_hold_for_all_sizes(text):
         assert eval(text, {}, names) == wanted
 
 
+def test_sizes_of_at_least_1_are_compared_with_fractions():
+    b, _ = export.symbolic_shape("b, c")
+    assert b > 0.5
+    assert b >= 0.5
+    assert not b < 0.5
+    assert not b <= 0.5
+    assert str(abs(b - 3 + 3)) == "b"
+    assert (b << 1) >> 1 == b
+
+
 def test_constraints_decide_more():
     known = ["b >= 4", "mod(c, 8) == 0", "d == 2*b", "e <= b", "e >= 2"]
     scope = export.SymbolicScope(known)

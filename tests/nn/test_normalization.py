@@ -260,3 +260,10 @@ def test_the_gradient_of_softmax_negates_sums_and_not_all_elements():
     negated = [line for line in text.splitlines() if " negate(" in line]
     assert negated
     assert not [line for line in negated if "f32[64,32]" in line]
+
+
+def test_logsumexp_of_factors_that_do_not_fit():
+    with pytest.raises(
+        errors.TypeMismatch, match=r"logsumexp got .* f32\[3\], f32\[4\]"
+    ):
+        nn.logsumexp(cnp.ones(3), b=cnp.ones(4))

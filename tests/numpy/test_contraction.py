@@ -5,6 +5,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
+from covector.errors import ArgumentError, AxisError
 from tests.numpy.agreement import agrees, agrees_batched, agrees_compiled, lines
 
 _RNG = np.random.default_rng(0)
@@ -224,7 +225,7 @@ def test_derivative_is_the_difference_quotient(expression):
             r"dot of f32\[2\] and f32\[3\] sums over",
         ),
         (lambda: cnp.inner(np.ones(2), np.ones((2, 3))), "must have the same lengths"),
-        (lambda: cnp.tensordot(np.ones(2), np.ones(2), 3), "axes 3 is out of bounds"),
+        (lambda: cnp.tensordot(np.ones(2), np.ones(2), 3), "sums over axes that both"),
         (lambda: cnp.tensordot(np.ones(2), np.ones(2), [0]), "axes for each of two"),
         (lambda: cnp.cross(np.ones(4), np.ones(4)), "two or three components"),
         (lambda: cnp.vecdot(1.0, np.ones(2)), "vecdot needs vectors"),
@@ -258,3 +259,16 @@ def test_einsum_forms_its_products_with_the_function_of_the_caller():
         assert (half == cnp.einsum(subscripts, a, b) / 2).all()
     assert asked[0]["dimension_numbers"] == (((1,), (0,)), ((), ()))
     assert asked[0]["precision"] == (cv.lax.Precision.HIGHEST,) * 2
+
+
+def test_tensordot_of_more_axes_than_there_are():
+    x = cnp.ones((2, 2))
+    with pytest.raises(AxisError, match=r"tensordot of f32\[2,2\] .* got axes=3"):
+        cnp.tensordot(x, x, axes=3)
+    with pytest.raises(AxisError, match=r"axes that both have, but got axes=-1"):
+        cnp.tensordot(x, x, axes=-1)
+
+
+def test_a_histogram_without_bins():
+    with pytest.raises(ArgumentError, match=r"one bin at least, but got bins=0"):
+        cnp.histogram(cnp.ones(3), bins=0)

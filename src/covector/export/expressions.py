@@ -17,6 +17,8 @@ Atom: TypeAlias = Union[str, "Function"]
 #: atoms in order, one as often as its power says; that of a constant is empty
 Monomial: TypeAlias = tuple[Atom, ...]
 
+#: of a quotient; longer ones are not looked for
+_MOST_TERMS = 16
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
@@ -155,18 +157,30 @@ def function(name: str, left: Expression, right: Expression) -> Expression:
 
 
 def _quotient(left: Expression, right: Expression) -> Expression | None:
-    """``left / right`` where that is an expression: ``b*c`` by ``b``, for instance."""
-    if len(right.terms) != 1:
+    """``left / right`` where that is an expression: ``b*c`` by ``b``, ``b*b - 1`` by
+    ``b + 1``. It is a division of polynomials, the largest powers first.
+    """
+    if not right.terms:
         return None
-    ((divisor, k),) = right.terms
-    found = []
-    for monomial, coefficient in left.terms:
-        rest = list(monomial)
-        for atom in divisor:
-            if atom not in rest:
-                return None
-            rest.remove(atom)
-        if coefficient % k:
+    found = number(0)
+    for _ in range(_MOST_TERMS):
+        if not left.terms:
+            return found
+        term = _quotient_of_terms(left.terms[0], right.terms[0])
+        if term is None:
             return None
-        found.append((tuple(rest), coefficient // k))
-    return _collected(found)
+        found += term
+        left -= term * right
+    return None
+
+
+def _quotient_of_terms(
+    left: tuple[Monomial, int], right: tuple[Monomial, int]
+) -> Expression | None:
+    (monomial, coefficient), (divisor, k) = left, right
+    rest = list(monomial)
+    for atom in divisor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return None if coefficient % k else _collected([(tuple(rest), coefficient // k)])

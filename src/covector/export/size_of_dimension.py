@@ -50,5 +50,5 @@ class SizeOfDimension(Primitive):
     def lower(self, ctx: "Lowering") -> HloResults:
         # A product of sizes may need all bits before it is cut off.
         wide = ArrayType((), np.dtype(np.int64))
-        value = ctx.constant(int(self.dimension), wide)
+        value = ctx.constant(int.__index__(self.dimension), wide)
         return ctx.op("stablehlo.convert", [value])

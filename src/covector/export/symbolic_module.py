@@ -72,7 +72,7 @@ class SymbolTable:
             if word == other_word:
                 return word
             expression = self.expressions[int(word), int(other_word)]
-            return str(int(sizes.of(expression)))
+            return format(sizes.of(expression), "d")
 
         return _PARTS.sub(written, text)
 
@@ -150,7 +150,8 @@ def symbols_of(
             "variable be the size of an axis, perhaps of an argument more."
         )
     for e in first.made:
-        if e.evaluate(first.values()) == e.evaluate(second.values()):
+        same = e.evaluate(first.values()) == e.evaluate(second.values())
+        if same and first.bounds(e) != (e.evaluate(first.values()),) * 2:
             raise Coincidence(who)
     texts = list(map(modules.from_portable, lowered))
     return SymbolTable(first, _table(first, second, texts, who), in_avals)

@@ -9,12 +9,15 @@ that is traced with it does not depend on the point.
 
 import itertools
 import math
+import operator
 import random
+import sys
 from collections.abc import Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 from covector import options
-from covector.core import dtypes
+from covector.core import dtypes, source
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, InconclusiveDimensionOperation
 from covector.export import expressions
@@ -158,9 +161,12 @@ class SymbolicScope:
             for monomial, k in constraint.expression.terms:
                 j = dict(expression.terms).get(monomial, 0) if monomial else 0
                 # Less a multiple of what is not negative, so that a term falls out.
-                if j and j % k == 0 and (constraint.equal or j // k > 0):
-                    rest = expression - constraint.expression.scaled(j // k)
-                    least = max(least, self._least(rest, depth - 1))
+                if j and (constraint.equal or j * k > 0):
+                    times = abs(k) // math.gcd(j, k)
+                    known = constraint.expression.scaled(j * times // k)
+                    rest = expression.scaled(times) - known
+                    of_rest = self._least(rest, depth - 1)
+                    least = max(least, -_floor(-of_rest, times))
         return least
 
     def _rough_bounds(self, expression: Expression) -> Bounds:
@@ -223,6 +229,10 @@ class Dimension(int):
     def _combined(self, name: str, left: Any, right: Any) -> Any:
         a, b = self._with(left), self._with(right)
         if a is None or b is None:
+            other = right if left is self else left
+            if isinstance(other, float | complex):
+                operands = [as_array(x) if x is self else x for x in (left, right)]
+                return getattr(operator, name)(*operands)
             # An array, which takes this as an operand.
             return NotImplemented
         if name in expressions.FUNCTIONS:
@@ -272,6 +282,15 @@ class Dimension(int):
 
     def __pos__(self) -> "Dimension":
         return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __lshift__(self, bits: int) -> Any:
+        return self * 2**bits
+
+    def __rshift__(self, bits: int) -> Any:
+        return self // 2**bits
 
     def __pow__(self, power: Any, modulus: None = None) -> Any:
         if type(power) is not int or power < 0:
@@ -326,9 +345,15 @@ class Dimension(int):
         return self._decided("<", other, lambda low, high: (high < 0, low >= 0))
 
     def __bool__(self) -> bool:
-        return self._decided("!=", 0, lambda low, high: (low > 0 or high < 0, False))
+        return self._decided(
+            "!=", 0, lambda low, high: (low > 0 or high < 0, low == high)
+        )
 
     def _decided(self, sign: str, other: Any, decide: Any) -> Any:
+        if isinstance(other, float) and math.isfinite(other):
+            # A size is above 2.5 where it is above 2, and at least 3.
+            up = sign in (">=", "<")
+            other = math.ceil(other) if up else math.floor(other)
         difference = self._difference(other)
         if difference is None:
             return NotImplemented
@@ -347,7 +372,25 @@ class Dimension(int):
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(int(self), spec) if spec else str(self)
+        return int.__format__(self, spec) if spec else str(self)
+
+    # Where covector itself chooses between ways to the same result, a symbolic size
+    # counts as the number at the point, a large one. Users would not know.
+    def __int__(self) -> int:
+        self._refuse_users("int", sys._getframe(1))
+        return int.__index__(self)
+
+    def __float__(self) -> float:
+        self._refuse_users("float", sys._getframe(1))
+        return float(int.__index__(self))
+
+    def _refuse_users(self, kind: str, frame: FrameType) -> None:
+        if not source.is_own(frame.f_code.co_filename):
+            raise InconclusiveDimensionOperation(
+                f"{kind}({self}): the symbolic size has no value while a program for "
+                "all sizes is traced. Compute with it as it is, or with "
+                f"covector.numpy.asarray({self})."
+            )
 
     def __reduce__(self) -> Any:
         raise InconclusiveDimensionOperation(f"the symbolic size {self} has no value.")

@@ -107,8 +107,10 @@ def resize(
     if method is ResizeMethod.NEAREST:
         for k in changed:
             n, count = x.type.shape[k], lengths[k]
-            indices = (2 * np.arange(count) + 1) * n // (2 * max(count, 1))
-            x = take(x, from_host(indices.astype(np.int32)), k)
+            is_known = type(n) is type(count) is int
+            places = np.arange(count) if is_known else cnp.arange(count)
+            indices = (2 * places + 1) * n // (2 * max(count, 1))
+            x = take(x, as_array(indices.astype(np.int32)), k)
         return x
     how = _Sampling(np, method, antialias)
     weights = [
@@ -220,6 +222,8 @@ class _Sampling(NamedTuple):
         if not n or not count:
             return np.zeros((n, count))
         xp, width = self.xp, 1 / scale
+        if not type(n) is type(count) is int:
+            xp = cnp  # symbolic sizes
         places = (xp.arange(count) + 0.5 - translation) * width
         if self.method is ResizeMethod.AREA:
             return sampling.by_area(xp, n, places, width)
@@ -236,8 +240,10 @@ def _resampled(
     fewest.
     """
     dtype = x.type.dtype
-    pairs = zip(axes, weights, strict=True)
-    for axis, w in sorted(pairs, key=lambda pair: pair[1].shape[1] / pair[1].shape[0]):
+    pairs = list(zip(axes, weights, strict=True))
+    if {int}.issuperset([type(n) for w in weights for n in w.shape]):  # not symbolic
+        pairs.sort(key=lambda pair: pair[1].shape[1] / pair[1].shape[0])
+    for axis, w in pairs:
         cast = (
             from_host(w.astype(dtype)) if type(w) is np.ndarray else convert(w, dtype)
         )

@@ -7,6 +7,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, PyTree, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.types import as_size
 from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
 from covector.operations.arithmetic import neg
 from covector.operations.sorting import Sort, TopK
@@ -110,7 +111,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     See also: ``sort``, ``covector.numpy.argsort``, ``argmax``.
     """
     x = as_array(operand, "top_k")
-    found = TopK(int(k), axis + x.type.ndim if axis < 0 else axis)(x)
+    found = TopK(as_size(k), axis + x.type.ndim if axis < 0 else axis)(x)
     return found[0], found[1]
 
 

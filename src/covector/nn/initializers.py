@@ -223,7 +223,7 @@ def variance_scaling(
             "fan_in": fan_in,
             "fan_out": fan_out,
             "fan_avg": (fan_in + fan_out) / 2,
-            "fan_geo_avg": math.sqrt(fan_in * fan_out),
+            "fan_geo_avg": (fan_in * fan_out) ** 0.5,
         }
         if mode not in fans:
             raise TypeMismatch(

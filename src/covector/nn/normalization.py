@@ -16,7 +16,7 @@ from covector.core.convert import as_array, asked_dtype
 from covector.errors import TypeMismatch
 from covector.numpy.axes import as_integer, canonical_axes
 from covector.numpy.fuse import fuse
-from covector.numpy.promote import inexact
+from covector.numpy.promote import broadcast_shapes, inexact
 from covector.numpy.reduction_base import reduce
 from covector.numpy.reductions import MAXIMUM
 from covector.numpy.xp_function import XpArray, xp_function
@@ -215,6 +215,7 @@ def logsumexp(
     a = inexact("logsumexp", a)
     if b is not None:
         b = as_array(b, "logsumexp")
+        broadcast_shapes("logsumexp", [a.type, b.type])  # raises where they do not fit
         where = b != 0 if where is None else cnp.logical_and(where, b != 0)
     if b is None and where is None and not return_sign:
         outs = [_log_sum(a, canonical_axes("logsumexp", axis, a.ndim))]

@@ -5,7 +5,6 @@ say what is wrong with them; ``canonical_shape`` does the same for lengths. Also
 the words for arguments that NumPy has and immutable arrays cannot honour.
 """
 
-import operator
 from typing import Any
 
 from covector.core.annotations import Axes
@@ -55,7 +54,7 @@ def canonical_axes(
 def as_integer(who: str, value: Any, name: str, wanted: str = "an integer") -> int:
     """An argument that Python itself needs to know, as its integer."""
     try:
-        return operator.index(value)
+        return value if type(value) is int else as_size(value)
     except ConcretizationTypeError:
         raise
     except TypeError:

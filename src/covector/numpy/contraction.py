@@ -17,8 +17,9 @@ from covector.core.annotations import (
 )
 from covector.core.array_like import Array
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.errors import ArgumentError, TypeMismatch
+from covector.errors import ArgumentError, AxisError, TypeMismatch
 from covector.numpy.axes import (
+    as_integer,
     canonical_axes,
     canonical_axis,
     check_no_out,
@@ -216,9 +217,12 @@ def tensordot(
         ours = canonical_axes("tensordot", axes[0], x.type.ndim, "axes")
         theirs = canonical_axes("tensordot", axes[1], y.type.ndim, "axes")
     else:
-        count = canonical_axis(
-            "tensordot", axes, min(x.type.ndim, y.type.ndim) + 1, "axes"
-        )
+        count = as_integer("tensordot", axes, "axes")
+        if not 0 <= count <= min(x.type.ndim, y.type.ndim):
+            raise AxisError(
+                f"tensordot of {x.type} and {y.type} sums over axes that both have, "
+                f"but got axes={count}."
+            )
         ours = tuple(range(x.type.ndim - count, x.type.ndim))
         theirs = tuple(range(count))
     return with_out_sharding(

@@ -203,7 +203,12 @@ def histogram_bin_edges(
             "histogram_bin_edges", values, *((0, 1) if range is None else range)
         )
         low, high = _apart(link.numpy, low, high)
-    edges = linspace(low, high, operator.index(bins) + 1, dtype=low.type.dtype)
+    count = operator.index(bins)
+    if count < 1:
+        raise ArgumentError(
+            f"histogram_bin_edges needs one bin at least, but got bins={count}."
+        )
+    edges = linspace(low, high, count + 1, dtype=low.type.dtype)
     return beside("histogram_bin_edges", edges, values)
 
 

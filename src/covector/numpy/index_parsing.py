@@ -269,7 +269,7 @@ def select(type_: ArrayType, index: tuple[Any, ...]) -> Selection:
         axis = len(starts)
         n = type_.shape[axis]
         start, length, step = 0, n, 1
-        if type(item) is int:
+        if isinstance(item, int):  # perhaps a symbolic size
             start, length = _nearest(item, axis, type_), 1
             outside = outside or not -n <= item < n
             dropped.append(axis)
@@ -379,9 +379,7 @@ def _result_shape(
     is.
     """
     by_array = any(type(i) is ArrayType for i in items)
-    advanced = [
-        k for k, i in enumerate(items) if type(i) is int or type(i) is ArrayType
-    ]
+    advanced = [k for k, i in enumerate(items) if isinstance(i, int | ArrayType)]
     together = by_array and advanced == list(range(advanced[0], advanced[-1] + 1))
     shape: list[int] = []
     batch_at = new_before = axis = 0

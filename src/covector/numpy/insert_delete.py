@@ -60,7 +60,9 @@ def delete(
         x, axis = ravel(x), 0
     k = canonical_axis("delete", axis, x.type.ndim)
     n = x.type.shape[k]
-    if isinstance(obj, Tracer):
+    if type(n) is not int and not isinstance(obj, slice):  # a symbolic size
+        obj = as_array(obj, "delete")
+    if isinstance(obj, Tracer) or (type(n) is not int and isinstance(obj, Array)):
         return _delete_traced(x, obj, k, assume_unique_indices)
     if isinstance(obj, slice):
         gone = np.arange(n)[obj]

@@ -82,7 +82,8 @@ def _unrolled(x: Value, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 
 def _on_lines(x: XpArray, xp: XpArray, fp: XpArray, left: Any, right: Any) -> Array:
     n = xp.shape[0]
-    i = clip(searchsorted(xp, x, side="right"), 1, max(n - 1, 1))
+    last = max(n - 1, 1) if type(n) is int else n - 1  # symbolic: the others decide
+    i = clip(clip(searchsorted(xp, x, side="right"), max=last), 1)
     before, after = i - 1, clip(i, max=n - 1)
     width = xp[after] - xp[before]
     # Two points in one index make a jump: the second counts, and nothing is divided by

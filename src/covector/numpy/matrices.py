@@ -5,6 +5,7 @@ k = 0   0  ·  ·  ·       element in row i and column j. ``_mask`` compares th
         ·  ·  ·  ·       number, and all else here follows.
 """
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -295,13 +296,14 @@ def fill_diagonal(
             f"but got {x.type}."
         )
     *_, columns = shape
-    step = int(sum(np.cumprod((1, *shape[:0:-1]))))
+    step = sum([math.prod(shape[k:]) for k in range(1, x.type.ndim + 1)])
     end = x.type.size if wrap or x.type.ndim > 2 else columns * columns
-    positions = range(0, min(end, x.type.size), step)
+    end = min(end, x.type.size)
+    count = (end - 1) // step + 1
     values = as_array(val, "fill_diagonal").ravel()
-    if values.size not in (1, len(positions)):
-        values = values[np.arange(len(positions)) % values.size]
-    flat = x.ravel().at[: positions.stop : step].set(values)
+    if values.size not in (1, count):
+        values = values[arange(count) % values.size]
+    flat = x.ravel().at[:end:step].set(values)
     return flat.reshape(shape)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import tree
 from covector.core import dtypes
 from covector.core.annotations import HostArray, Value
 from covector.core.array_like import Array
@@ -115,6 +116,9 @@ def _widths(given: Any, ndim: int) -> list[Width]:
         for axis, width in given.items():
             found[operator.index(axis)] = _pair(width)
         return found
+    symbolic = _symbolic_widths(given, ndim)
+    if symbolic is not None:
+        return symbolic
     values = plain(given)
     if values.dtype.kind not in "iu":
         raise DTypeError(
@@ -128,6 +132,28 @@ def _widths(given: Any, ndim: int) -> list[Width]:
             "elements off, use a slice."
         )
     return [(int(before), int(after)) for before, after in pairs]
+
+
+def _symbolic_widths(given: Any, ndim: int) -> list[Width] | None:
+    """Widths of which one is a symbolic size, which NumPy would take for a number; None
+    if there is none.
+    """
+    leaves = tree.leaves(given)
+    if not any([isinstance(n, int) and type(n) not in (int, bool) for n in leaves]):
+        return None
+    if isinstance(given, int):
+        return [(given, given)] * ndim
+    if len(given) == 2 and all([isinstance(n, int) for n in given]):
+        given = [given]
+    rows = [[n] if isinstance(n, int) else [*n] for n in given]
+    pairs: list[Width] = [(row[0], row[-1]) for row in rows]
+    if len(pairs) not in (1, ndim) or min(map(min, pairs)) < 0:
+        raise ArgumentError(
+            f"pad of {how_many(ndim, 'axis', 'axes')} needs for pad_width a number of "
+            "0 or more, (before, after), or such a pair for each axis, but got "
+            f"{given}."
+        )
+    return pairs * ndim if len(pairs) == 1 else pairs
 
 
 def _pair(width: Any) -> Width:
@@ -198,10 +224,26 @@ def _pad_axis(x: Value, axis: int, width: Width, mode: Any, option: Any) -> Arra
     elif option == "odd" and n > 1:
         return _reflect_oddly(x, axis, width, mode)
     else:
-        positions = np.pad(np.arange(n), width, mode=mode)
-        before, after = positions[: width[0]], positions[width[0] + n :]
-        parts = [_elements(x, axis, before), _elements(x, axis, after)]
+        near = _stand_in(n, (0, 0) if mode == "edge" else width)
+        positions = np.pad(np.arange(near), width, mode=mode)
+        before, after = positions[: width[0]], positions[width[0] + near :]
+        parts = [_elements(x, axis, p, near) for p in (before, after)]
     return concatenate([parts[0], x, parts[1]], axis)
+
+
+def _stand_in(n: int, width: Width) -> int:
+    """A length that shows which elements to pad with: where it is symbolic, a known
+    one, of which each half is longer than the widths.
+    """
+    if type(n) is int:
+        return n
+    most = max(width) + 1
+    if not n >= most:
+        raise ArgumentError(
+            f"pad by {width} of an axis of length {n} needs a length of at least "
+            f"{most}, so that it is known which elements to pad with."
+        )
+    return 2 * most
 
 
 def _part(x: Value, axis: int, start: int, stop: int) -> Array:
@@ -210,9 +252,14 @@ def _part(x: Value, axis: int, start: int, stop: int) -> Array:
     return Slice(tuple(low), tuple(limit))(x)
 
 
-def _elements(x: Value, axis: int, positions: np.ndarray) -> Array:
-    """The elements at known indices along an axis, run by run: no gather is needed."""
+def _elements(x: Value, axis: int, positions: np.ndarray, near: int) -> Array:
+    """The elements at known indices along an axis, run by run: no gather is needed.
+
+    The indices are those of an axis of length ``near``: if it is another, those of its
+    second half are counted from the end.
+    """
     parts = [_part(x, axis, 0, 0)]
+    more = x.type.shape[axis] - near
     start = 0
     while start < len(positions):
         rest = np.diff(positions[start:])
@@ -220,7 +267,10 @@ def _elements(x: Value, axis: int, positions: np.ndarray) -> Array:
         broken = np.flatnonzero(rest != step)
         count = int(broken[0]) + 1 if len(broken) else len(rest) + 1
         first, last = int(positions[start]), int(positions[start + count - 1])
-        part = _part(x, axis, min(first, last), max(first, last) + 1)
+        low, high = min(first, last), max(first, last) + 1
+        if more != 0 and low >= near // 2:
+            low, high = low + more, high + more
+        part = _part(x, axis, low, high)
         if step == 0:
             part = broadcast_to(part, _with_length(x.type, axis, count))
         parts.append(Rev((axis,))(part) if step < 0 else part)

@@ -1,7 +1,6 @@
 """Evenly spaced numbers: counted, linear, logarithmic, geometric."""
 
 import math
-import operator
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -13,6 +12,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
+from covector.core.types import as_size
 from covector.errors import ArgumentError, DTypeError, how_many
 from covector.lowering.evaluate import at_hand, quiet
 from covector.numpy.axes import beside, canonical_axis
@@ -28,6 +28,7 @@ from covector.operations.broadcasting import move_axis
 from covector.operations.casting import convert
 from covector.operations.comparison import eq
 from covector.operations.creation import Iota
+from covector.operations.extrema import max_
 from covector.operations.powers import power as pow_
 from covector.operations.rounding import floor
 from covector.operations.selection import where
@@ -91,10 +92,11 @@ def arange(
     # In whole numbers exactly, also of any size.
     steps = -((first - last) // by) if whole else math.ceil((last - first) / by)
     count = max(steps, 0)
-    if dtypes.is_integer(to) and count:
+    if dtypes.is_integer(to) and count != 0:
         for n in (first, first + (count - 1) * by):
             scalar(int(n), to)  # raises where it does not fit
-    if whole and dtypes.is_integer(to) and not at_hand(count):
+    iota = dtypes.is_integer(to) or type(count) is not int  # but symbolic
+    if whole and iota and not at_hand(count):
         counted = mul(Iota(to, (count,), 0)(), scalar(by, to))
         out = add(counted, scalar(first, to))
     else:
@@ -190,7 +192,7 @@ def linspace(
     """
     x, y = promote_dtypes_inexact("linspace", start, stop)
     num = _count("linspace", num)
-    if _are_known(x, y):
+    if _are_known(num, x, y):
         out, step = map(from_host, quiet.run(_evenly_on_host, x, y, num, endpoint))
     else:
         out = _evenly(x, y, num, endpoint)
@@ -223,7 +225,7 @@ def logspace(
     """
     x, y, base = promote_dtypes_inexact("logspace", start, stop, base)
     num = _count("logspace", num)
-    if _are_known(x, y, base):
+    if _are_known(num, x, y, base):
         exponents, _ = quiet.run(_evenly_on_host, x, y, num, endpoint)
         out = from_host(quiet.run(np.power, _wide(base), exponents))
     else:
@@ -255,7 +257,7 @@ def geomspace(
     """
     x, y = promote_dtypes_inexact("geomspace", start, stop)
     num = _count("geomspace", num)
-    if _are_known(x, y):
+    if _are_known(num, x, y):
         out = from_host(quiet.run(_by_one_factor_on_host, x, y, num, endpoint))
     else:
         out = _by_one_factor(x, y, num, endpoint)
@@ -263,7 +265,7 @@ def geomspace(
 
 
 def _count(who: str, num: Any) -> int:
-    count = operator.index(num)
+    count = num if type(num) is int else as_size(num)
     if count < 0:
         raise ArgumentError(
             f"{who} cannot make {how_many(count, 'number')}: num must not be negative."
@@ -271,9 +273,11 @@ def _count(who: str, num: Any) -> int:
     return count
 
 
-def _are_known(*operands: Value) -> bool:
-    """Whether all values are known, and none is committed to a device."""
-    return all(
+def _are_known(num: int, *operands: Value) -> bool:
+    """Whether all values are known, and none is committed to a device; and how many
+    there are to be, which may be a symbolic size.
+    """
+    return type(num) is int and all(
         type(x) is ConcreteArray and x.placement is None and x.on_host()
         for x in operands
     )
@@ -324,28 +328,33 @@ def _widened(*operands: Any) -> list[Any]:
     return broadcast("linspace", *[convert(x, wide) for x in operands])
 
 
-def _counted(values: HostArray, first: Any, last: Any) -> list[Any]:
-    """A number for each index in front, and the bounds, in one shape."""
-    ndim = max(first.type.ndim, last.type.ndim)
-    along = values.reshape((len(values), *[1] * ndim)).astype(first.type.dtype)
-    shape = (len(values), *(first.type.shape or last.type.shape))
-    return [broadcast_to(x, shape) for x in (from_host(along), first, last)]
+def _counted(num: int, first: Any, last: Any) -> list[Any]:
+    """The index in front, 0 to num − 1, and the bounds, in one shape."""
+    shape = (num, *(first.type.shape or last.type.shape))
+    real = dtypes.real_part(first.type.dtype)
+    along = convert(Iota(real, shape, 0)(), first.type.dtype)
+    return [along, *[broadcast_to(x, shape) for x in (first, last)]]
 
 
 def _evenly(x: Value, y: Value, num: int, endpoint: bool) -> Any:
     """``num`` numbers, the next always one step further."""
     first, last = _widened(x, y)
     steps = num - 1 if endpoint else num
-    k, start, stop = _counted(np.arange(num), first, last)
-    if steps < 1:
-        return start
-    count = scalar(float(steps), first.type.dtype)
+    k, start, stop = _counted(num, first, last)
+    count = _at_least_one(steps, first.type.dtype)
     if _is_double(x):
         step = div(sub(last, first), count)
         out = add(mul(k, broadcast_to(step, k.type.shape)), start)
     else:
         out = div(add(mul(start, sub(count, k)), mul(stop, k)), count)
     return where(eq(k, count), stop, out)
+
+
+def _at_least_one(steps: int, dtype: DType) -> Any:
+    """A number of steps, perhaps symbolic, to divide by: 1 where there are none."""
+    if type(steps) is int:
+        return scalar(float(max(steps, 1)), dtype)
+    return max_(convert(as_array(steps), dtype), scalar(1.0, dtype))
 
 
 def _step(x: Value, y: Value, num: int, endpoint: bool) -> Any:
@@ -360,10 +369,11 @@ def _step(x: Value, y: Value, num: int, endpoint: bool) -> Any:
 def _by_one_factor(x: Value, y: Value, num: int, endpoint: bool) -> Any:
     """``num`` numbers, the next always the same multiple of the one before."""
     first, last = _widened(x, y)
-    t, start, stop = _counted(np.linspace(0, 1, num, endpoint), first, last)
+    k, start, stop = _counted(num, first, last)
+    t = div(k, _at_least_one(num - 1 if endpoint else num, k.type.dtype))
     out = mul(start, pow_(div(stop, start), t))
     at_end = eq(t, scalar(1, t.type.dtype))
-    return where(at_end, stop, out) if endpoint and num > 1 else out
+    return where(at_end, stop, out) if endpoint else out
 
 
 def _by_one_factor_on_host(x: Value, y: Value, num: int, endpoint: bool) -> HostArray:

@@ -115,6 +115,8 @@ def _repeat(x: Value, repeats: ArrayLike, k: int, total_repeat_length: Any) -> A
     n = x.type.shape[k]
     if isinstance(repeats, Tracer):
         return _repeat_traced(x, repeats, k, total_repeat_length)
+    if isinstance(repeats, int) and total_repeat_length is None:
+        return _repeat_evenly(x, repeats, k)  # also where it is a symbolic size
     counts = plain(repeats)
     if not counts.size:
         counts = counts.astype(np.int32)  # of an empty list nothing says what it holds

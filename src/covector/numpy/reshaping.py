@@ -12,7 +12,13 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType, Shape
-from covector.errors import ArgumentError, AxisError, TypeMismatch, how_many
+from covector.errors import (
+    ArgumentError,
+    AxisError,
+    InconclusiveDimensionOperation,
+    TypeMismatch,
+    how_many,
+)
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axes, canonical_shape, with_out_sharding
 from covector.operations.broadcasting import BroadcastInDim, zeros
@@ -153,6 +159,11 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     x = as_array(a, "squeeze")
     shape = x.type.shape
     if axis is None:
+        if not {int}.issuperset(map(type, shape)):
+            raise InconclusiveDimensionOperation(
+                f"squeeze of {x.type} drops axes of length 1, but a symbolic size is 1 "
+                "for some sizes and not for others. Say which axes: squeeze(x, axis=…)."
+            )
         dropped = tuple([k for k, n in enumerate(shape) if n == 1])
     else:
         dropped = canonical_axes("squeeze", axis, len(shape))

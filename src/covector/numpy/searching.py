@@ -243,8 +243,10 @@ def searchsorted(
     if not x.type.size:
         none = zeros(ArrayType(queries.type.shape, index_dtype()))
         return beside("searchsorted", none, x, queries)
-    all_pairs = method == "compare_all" or x.type.size <= FEW
-    if method == "sort" and x.type.size > FEW:
+    is_symbolic = type(x.type.size) is not int  # a search needs to know how far to go
+    few = not is_symbolic and x.type.size <= FEW
+    all_pairs = method == "compare_all" or few
+    if not all_pairs and (method == "sort" or is_symbolic):
         found = _search_by_sorting(x, queries, side)
     else:
         found = _search(x, queries, side=side, all_pairs=all_pairs)
@@ -273,7 +275,8 @@ def _ranks_on_host(a: HostArray, v: HostArray) -> list[HostArray]:
 
 def _dtype_of_positions(n: int) -> Any:
     """The dtype that counts up to ``n``: int32, unless the array is longer."""
-    return dtypes.int32 if n <= iinfo(dtypes.int32).max else dtypes.int64
+    is_long = type(n) is int and n > iinfo(dtypes.int32).max
+    return dtypes.int64 if is_long else dtypes.int32
 
 
 @fuse(host=_search_on_host)

@@ -58,7 +58,9 @@ def isin(
     x, others = promote("isin", element, test_elements)
     others = ravel(others)
     n = others.type.size
-    all_pairs = method == "compare_all" or (method == "auto" and n <= FEW)
+    all_pairs = method == "compare_all" or (
+        method == "auto" and type(n) is int and n <= FEW
+    )
     return _isin(x, others, all_pairs=all_pairs, invert=bool(invert))
 
 

@@ -8,15 +8,13 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from covector import tree
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import check_functions
 from covector.core.source import wraps
-from covector.core.types import ArrayType, show_types
+from covector.core.types import ArrayType, broadcast_shapes, show_types
 from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.transforms.vmap import vmap
@@ -139,7 +137,7 @@ def _apply(
     cores = [len(axes) for axes in spec.operands]
     loops = [a.shape[: a.ndim - k] for a, k in zip(args, cores, strict=True)]
     try:
-        loop = np.broadcast_shapes(*loops)
+        loop = broadcast_shapes(*loops)
     except ValueError:
         raise TypeMismatch(
             f"{who}: the leading axes of {show_types(a.type for a in args)} do not "

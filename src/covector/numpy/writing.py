@@ -228,7 +228,7 @@ def _filling(selection: Selection, shape: Shape) -> tuple[Any, Any, Any]:
     )
     for axis, (n, start, length, step) in enumerate(positions):
         last = start + (length - 1) * step
-        low, high = min(start, last), max(start, last)
+        low, high = (start, last) if step > 0 else (last, start)
         config.append((low, n - 1 - high, abs(step) - 1))
         if step < 0:
             backwards.append(axis)

@@ -358,7 +358,7 @@ class ConvGeneralDilated(Bilinear):
         return [Reshape(made.type.shape[:2])(made)]
 
     def _attributes(self) -> dict[str, Any]:
-        pairs = ", ".join([f"[{low}, {high}]" for low, high in self.padding])
+        pairs = ", ".join([f"[{low:d}, {high:d}]" for low, high in self.padding])
         found: dict[str, Any] = {
             "window_strides": self.window_strides,
             "padding": f"dense<[{pairs}]> : tensor<{len(self.windows)}x2xi64>",

@@ -61,10 +61,13 @@ def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:
     positions = math.prod([out.shape[k] for k in c[2:]])
     terms, per_group = taps * rhs.shape[b[1]], rhs.shape[b[0]] // conv.groups
     if conv.batch_group_count > 1:
-        if per_group == 1 and out.shape[c[0]] == 1 and positions <= MOST_TERMS:
+        few = type(positions) is int and positions <= MOST_TERMS
+        if per_group == 1 and out.shape[c[0]] == 1 and few:
             return lambda x, w: _by_positions(conv, out, x, w)
         return lambda x, w: _as_groups_of_features(conv, x, w)
-    known = type(out.size) is int  # and not symbolic
+    if type(terms * per_group) is not int:
+        return None  # symbolic
+    known = type(out.size) is int
     large = known and out.size * terms >= WORTH_SPLITTING
     one = per_group == 1 and (large or conv.groups > 1)
     most = MOST_OF_ONE if one else MOST_TERMS

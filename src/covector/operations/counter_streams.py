@@ -145,7 +145,7 @@ def integers_of(blocks: Value, width: int, shape: Shape) -> Value:
         words //= 2
         pairs = Reshape((*lanes, words, 2))(numbers)
         numbers = BitcastConvertType(dtypes.uint64)(pairs)
-    if prod(shape) < words:
+    if prod(shape) != words:
         numbers = Slice((0,) * (len(lanes) + 1), (*lanes, prod(shape)))(numbers)
     if width < 32:
         numbers = convert(numbers, dtypes.as_dtype(f"uint{width}"))

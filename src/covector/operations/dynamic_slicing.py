@@ -371,7 +371,7 @@ def _positions(
 
     None where it is at one index for all.
     """
-    axes = tuple([a for a, n in enumerate(shape) if sizes[a] < n])
+    axes = tuple([a for a, n in enumerate(shape) if sizes[a] != n])
     if all([dims[a] is None for a in axes]):
         return None
     return axes, Stack(1)(*[batched(size, starts[a], dims[a]) for a in axes])

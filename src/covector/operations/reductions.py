@@ -5,6 +5,7 @@
 for a maximum, 1 for a product, all ones for ``and``.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -232,7 +233,7 @@ class ReduceProd(Reduction):
     def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
         kept = [k for k in range(x.type.ndim) if k not in self.axes]
         shape = tuple([x.type.shape[k] for k in kept])
-        count = x.type.size // max(np.prod(shape, dtype=int), 1)
+        count = x.type.size // max(math.prod(shape), 1)
         if not count or not x.type.size:
             return (self(x),), lambda dx: (None,)
         reorder, merge = Transpose((*kept, *self.axes)), Reshape((*shape, count))

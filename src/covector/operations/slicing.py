@@ -68,7 +68,7 @@ class Slice(Primitive):
     def lengths(self) -> tuple[int, ...]:
         """The number of elements taken along each axis."""
         bounds = zip(self.start_indices, self.limit_indices, self.steps, strict=True)
-        return tuple([-((start - limit) // step) for start, limit, step in bounds])
+        return tuple([(limit - start - 1) // step + 1 for start, limit, step in bounds])
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
@@ -120,7 +120,7 @@ class Slice(Primitive):
             x.type.shape, self.start_indices, self.lengths, self.steps, strict=True
         )
         for n, start, length, step in positions:
-            end = start + (length - 1) * step + 1 if length else start
+            end = start + (length - 1) * step + 1 if length != 0 else start
             config.append((start, n - end, step - 1))
         return [Pad(tuple(config))(ct, scalar(0, ct.type.dtype))]
 
@@ -407,7 +407,10 @@ def padded_lengths(config: PaddingConfig, shape: Shape) -> Shape:
     """The lengths that padding makes of ``shape``."""
     pairs = zip(shape, config, strict=True)
     return tuple(
-        [n + max(n - 1, 0) * gap + low + high for n, (low, high, gap) in pairs]
+        [
+            n + low + high + (max(n - 1, 0) * gap if gap else 0)
+            for n, (low, high, gap) in pairs
+        ]
     )
 
 

@@ -194,7 +194,8 @@ class Sort(ManyResults):
         is sorted by first: the others keep the order of what is equal in them.
         """
         axis, order = self.dimension, None
-        long = int(keys[0].type.shape[axis]) >= _LONG
+        length = keys[0].type.shape[axis]
+        long = type(length) is not int or length >= _LONG  # or symbolic
         for word in reversed([word for x in keys for word in order_words(x)]):
             key = word if order is None else along(word, order, axis)
             (both,) = Sort(axis, long)(packed(key, axis))
@@ -354,7 +355,7 @@ class TopK(ManyResults):
         (ranks,) = ctx.through(lambda x: [_ranks(convert(x, dtype))], x)
         values, positions = ctx.out_types
         ranked = [values.with_dtype(dtype), positions]
-        found = ctx.op("chlo.top_k", [ranks], ranked, k=f"{self.k} : i64").results[1]
+        found = ctx.op("chlo.top_k", [ranks], ranked, k=f"{self.k:d} : i64").results[1]
         return [self._read(ctx, x, found), found]
 
     def _in_numpy(self, ctx: "Lowering", x: HloValue) -> HloResults:

@@ -37,7 +37,7 @@ def accepted(keys: Value, a: Value) -> tuple[Array, Array, Array]:
     keys, spare = subkeys(keys, 2)
     if keys.type.shape != a.type.shape:
         cubes = _cubes_of_one_key
-    elif a.type.size < _MANY:
+    elif type(a.type.size) is not int or a.type.size < _MANY:  # or symbolic
         cubes = _accepted_cubes
     else:
         cubes = _mostly_first_cubes
@@ -48,7 +48,7 @@ def _cubes_of_one_key(key: Value, c: Value, d: Value) -> Array:
     """Candidates for all, and then for those that are rejected, so many at a time."""
     shape, count = c.type.shape, c.type.size
     c, d = [cnp.reshape(x, (count,)) for x in (c, d)]
-    few = min(count, max(count // 32, _FEW))
+    few = count if type(count) is not int else min(count, max(count // 32, _FEW))
 
     def candidates(key: Value, c: Value, d: Value) -> Array:
         for_x, for_u = subkeys(key, 2)

@@ -224,7 +224,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
 
 def _folded(data: Any) -> Array:
-    if isinstance(data, int) and not isinstance(data, np.generic):
+    if type(data) in (int, bool):
         if not 0 <= data < 2**32:
             raise IntegerOverflow(
                 f"fold_in: the number {data} does not fit u32, which holds 0 to "

@@ -217,3 +217,10 @@ def test_traces_of_tridiagonal_matrices_are_differentiated_where_one_falls_apart
         small = cnp.full((n, n), 2.0)
         _, (moved, *_) = cv.jvp(linalg.hessenberg, (small,), (small,))
         assert (moved == small).all()
+
+
+def test_pivots_that_are_no_rows():
+    with pytest.raises(
+        errors.ArgumentError, match=r"pivots from 0 to 2, for 3 rows, but got"
+    ):
+        linalg.lu_pivots_to_permutation(cnp.array([0, 9]), 3)

@@ -151,6 +151,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     Raises:
       DTypeError: pivots are not int32.
       TypeMismatch: there are more exchanges than rows.
+      ArgumentError: a pivot is no row, where that is known.
 
     >>> import covector.numpy as cnp
     >>> print(lu_pivots_to_permutation(cnp.array([2, 2]), 3))

@@ -7,13 +7,14 @@ import numpy as np
 from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, DTypeLike, HostArray
-from covector.core.array import from_host
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError
 from covector.numpy.axes import canonical_axes, canonical_shape, with_out_sharding
 from covector.numpy.axis_order import roll
+from covector.numpy.ranges import arange
+from covector.numpy.selection import where
 from covector.operations.casting import convert
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
@@ -41,7 +42,11 @@ def fftfreq(
     [ 0.   0.5 -1.  -0.5]
     """
     count = _count("fftfreq", n)
-    k = np.concatenate([np.arange((count + 1) // 2), np.arange(-(count // 2), 0)])
+    if type(count) is int:
+        k = np.concatenate([np.arange((count + 1) // 2), np.arange(-(count // 2), 0)])
+    else:  # symbolic
+        k = arange(count)
+        k = where(k < (count + 1) // 2, k, k - count)
     return _frequencies("fftfreq", k, count, d, dtype, device)
 
 
@@ -60,7 +65,9 @@ def rfftfreq(
     [0.  0.5 1. ]
     """
     count = _count("rfftfreq", n)
-    return _frequencies("rfftfreq", np.arange(count // 2 + 1), count, d, dtype, device)
+    most = count // 2 + 1
+    k = np.arange(most) if type(count) is int else arange(most)
+    return _frequencies("rfftfreq", k, count, d, dtype, device)
 
 
 def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
@@ -90,7 +97,7 @@ def _count(who: str, n: Any) -> int:
 
 def _frequencies(
     who: str,
-    k: HostArray,
+    k: HostArray | Array,
     n: int,
     d: ArrayLike,
     dtype: DTypeLike | None,
@@ -104,7 +111,7 @@ def _frequencies(
             f"{dtypes.short_name(wanted)}."
         )
     distance = convert(as_array(d, who), wanted)
-    counts = convert(from_host(k.astype(np.int32)), wanted)
+    counts = convert(as_array(k.astype(np.int32)), wanted)
     return with_out_sharding(counts / (n * distance), device)
 
 

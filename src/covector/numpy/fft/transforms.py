@@ -162,7 +162,7 @@ def resized(x: Value, lengths: Sequence[int], axes: Sequence[int]) -> Value:
     padding = [(0, 0, 0)] * x.type.ndim
     for n, axis in zip(lengths, axes, strict=True):
         padding[axis] = (0, n - x.type.shape[axis], 0)
-    if not any(high for _, high, _ in padding):
+    if not any([high != 0 for _, high, _ in padding]):
         return x
     return Pad(tuple(padding))(x, scalar(0, x.type.dtype))
 

@@ -164,7 +164,8 @@ def multi_dot(
     rows = given[0].type.shape[0] if ranks[0] == 2 else 1
     columns = given[-1].type.shape[1] if ranks[-1] == 2 else 1
     lengths = [rows, *[x.type.shape[-1] for x in given[:-1]], columns]
-    cuts = _least_work(tuple(lengths))
+    known = [n if type(n) is int else _TYPICAL for n in lengths]
+    cuts = _least_work(tuple(known))
 
     def product(first: int, last: int) -> Any:
         if first == last:
@@ -173,6 +174,10 @@ def multi_dot(
         return matmul(product(first, cut), product(cut + 1, last), precision=precision)
 
     return product(0, len(given) - 1)
+
+
+#: what counts for a symbolic size where the order of products is chosen
+_TYPICAL = 1000
 
 
 def _least_work(lengths: tuple[int, ...]) -> dict[tuple[int, int], int]:

@@ -9,7 +9,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array
 from covector.errors import ArgumentError, LinAlgError, TypeMismatch, how_many
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.filling import zeros
@@ -196,7 +196,8 @@ def _tolerance(who: str, x: Value, given: ArrayLike | None, factor: int) -> Arra
     *stack, m, n = x.type.shape
     if given is None:
         eps = float(np.finfo(dtype).eps)
-        fraction = scalar(factor * (m if m > n else n) * eps, dtype)
+        longer = factor * (m if m > n else n)
+        fraction = convert(as_array(longer * eps), dtype)
     else:
         fraction = convert(as_array(given, who), dtype)
     if fraction.type.shape not in ((), tuple(stack)):

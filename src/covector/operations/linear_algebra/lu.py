@@ -15,7 +15,7 @@ from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.work import Work, moves
-from covector.errors import DTypeError, TypeMismatch, how_many
+from covector.errors import ArgumentError, DTypeError, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import BroadcastInDim, move_axis
 from covector.operations.casting import convert
@@ -125,6 +125,11 @@ class LUPivotsToPermutation(Primitive):
         return (pivots.with_shape((*pivots.shape[:-1], self.size)),)
 
     def on_host(self, pivots: HostArray) -> HostArray:
+        if not ((pivots >= 0) & (pivots < self.size)).all():
+            raise ArgumentError(
+                f"lu_pivots_to_permutation needs pivots from 0 to {self.size - 1}, for "
+                f"{how_many(self.size, 'row')}, but got {pivots}."
+            )
         stack = pivots.shape[:-1]
         order = np.empty((*stack, self.size), np.int32)
         order[...] = np.arange(self.size)

@@ -5,6 +5,7 @@ They take stacks of vectors, ``[..., n]``.
 
 import numpy as np
 
+from covector import numpy as cnp
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
@@ -117,7 +118,9 @@ def _vectors(who: str, x: Array) -> Array:
 
 def _along_diagonals(values: Value, rows: int, columns: int, start: int) -> Array:
     """The matrices whose element in row i and column j is number start + i − j."""
-    return take(values, start + np.subtract.outer(range(rows), range(columns)), -1)
+    known = type(rows) is type(columns) is int  # and not symbolic
+    i, j = [np.arange(n) if known else cnp.arange(n) for n in (rows, columns)]
+    return take(values, start + i[:, None] - j, -1)
 
 
 def circulant(c: ArrayLike) -> Array:

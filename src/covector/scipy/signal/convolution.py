@@ -274,7 +274,8 @@ def _by_transforms(
 ) -> Array:
     dtype = x.type.dtype
     part = _part(who, mode, x, y, axes)
-    lengths = [next_fast_length(x.type.shape[k] + y.type.shape[k] - 1) for k in axes]
+    lengths = [x.type.shape[k] + y.type.shape[k] - 1 for k in axes]
+    lengths = [next_fast_length(n) if type(n) is int else n for n in lengths]
     if not axes:
         return x * y
     forward, back = (rfftn, irfftn) if not dtypes.is_complex(dtype) else (fftn, ifftn)

@@ -176,7 +176,7 @@ class _Given:
         self.tol, self.atol = tol, atol
         self.b = tree.map(lambda x: as_array(x, who), b)
         leaves = tree.leaves(self.b)
-        self.size = max(1, sum([x.type.size for x in leaves]))
+        self.size = max(sum([x.type.size for x in leaves]), 1)
         self.steps = self.size * 10 if maxiter is None else maxiter
         self.is_real = not any([cnp.iscomplexobj(x) for x in leaves])
         self.A = _operator(who, "A", A)
