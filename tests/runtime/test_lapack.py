@@ -66,17 +66,19 @@ def threads():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "one"),
+    ("calls", "one"),
     [
         ([], False),
-        ([(16, 16)], False),
-        ([(2000, 20)], True),
-        ([(256, 256), (8, 8)], True),
-        ([(256, 256), (1024, 1024)], False),
+        ([("geqrf", (16, 16))], False),
+        ([("geqrf", (2000, 20))], True),
+        ([("geqrf", (256, 256)), ("trsm", (8, 8))], True),
+        ([("geqrf", (256, 256)), ("trsm", (1024, 1024))], False),
+        ([("gesdd", (256, 256)), ("geqrf", (1024, 1024))], False),
+        ([("getrf", (256, 256)), ("trsm", (256, 256))], False),
     ],
 )
-def test_threads_of_blas_are_for_large_matrices(sizes, one):
-    assert lapack.wants_one_thread(sizes) is one
+def test_threads_of_blas_are_for_large_matrices(calls, one):
+    assert lapack.wants_one_thread(calls) is one
 
 
 def test_a_program_of_small_matrices_runs_with_one_thread_of_blas(threads, monkeypatch):
@@ -90,7 +92,7 @@ def test_a_program_of_small_matrices_runs_with_one_thread_of_blas(threads, monke
     assert told[::2] == [1] * (len(told) // 2)
     assert threads.get() == 2
     told.clear()
-    cv.jit(cnp.linalg.cholesky)(cnp.eye(16))
+    cv.jit(cnp.linalg.inv)(cnp.eye(64))
     assert not told
 
 

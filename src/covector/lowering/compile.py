@@ -163,7 +163,7 @@ class LoweredProgram:
                 outputs=outputs,
                 functions=functions,
                 overlaps=self._overlaps(),
-                one_blas_thread=lapack.wants_one_thread(self.module.matrices),
+                one_blas_thread=lapack.wants_one_thread(self.module.lapack_calls),
                 anew=anew,
             )
         kind = CompiledProgram if self.mesh_placement is None else ShardedProgram

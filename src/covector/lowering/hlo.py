@@ -258,8 +258,8 @@ class Module:
         self.dtypes: set[np.dtype] = set()
         #: how many operations there are that give a scalar
         self.scalars: int = 0
-        #: the sizes of the matrices that LAPACK is called for
-        self.matrices: set[tuple[int, ...]] = set()
+        #: the routines of LAPACK that are called, and for matrices of which sizes
+        self.lapack_calls: set[tuple[str, tuple[int, ...]]] = set()
         self._names: set[str] = set()
 
     def function(

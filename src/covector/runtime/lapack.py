@@ -19,8 +19,11 @@ from jaxlib import xla_client as xc
 PREFIX = "lapack_"
 PERTURBED = "tridiagonal_solve_perturbed_ffi"
 
-#: with matrices of how long sides OpenBLAS has work for several threads at all, and up
-#: to how long the shorter sides are for which they cost more than they bring
+#: routines half of whose work is products of a matrix and a vector: OpenBLAS divides
+#: these as well, thousands in one factorization, and its threads wait by spinning
+_OF_VECTORS = frozenset({"geqrf", "geqp3", "orgqr/ungqr", "ormqr/unmqr", "gesdd"})
+#: from how long sides on it does, and up to how long the shorter sides of all matrices
+#: are for which threads cost more than they bring
 _THREADED, _WORTH_THREADS = 32, 512
 
 
@@ -64,13 +67,13 @@ class _Running:
 _running = _Running()
 
 
-def wants_one_thread(matrices: Iterable[Sequence[int]]) -> bool:
-    """Whether a program that factorizes matrices of these sizes is faster without
-    threads of BLAS. OpenBLAS divides also products of a matrix and a vector, of which
-    QR and singular values take thousands, and its threads wait by spinning.
+def wants_one_thread(calls: Iterable[tuple[str, Sequence[int]]]) -> bool:
+    """Whether a program that calls these routines for matrices of these sizes is faster
+    without threads of BLAS.
     """
-    sizes = [size for size in matrices if size]
-    threaded = any([max(size) > _THREADED for size in sizes])
+    sizes = [size for _, size in calls if size]
+    divided = [size for name, size in calls if name in _OF_VECTORS and size]
+    threaded = any([max(size) > _THREADED for size in divided])
     return threaded and all([min(size) <= _WORTH_THREADS for size in sizes])
 
 

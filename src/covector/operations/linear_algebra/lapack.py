@@ -156,7 +156,8 @@ def call(
             "covector.device_put(x, covector.devices('cpu')[0])."
         )
     lapack.prepare()
-    ctx.module.module.matrices.add(tuple(in_types[0].shape[-2:]))
+    size = tuple(in_types[0].shape[-2:])
+    ctx.module.module.lapack_calls.add((routine.name, size))
     ranks = [t.ndim for t in (*in_types, *out_types)]
     stack = max(ranks) - 2
     pairs = zip(operands, in_types, strict=True)
