@@ -3,6 +3,8 @@
 import datetime
 import os
 
-SEED = int(
-    os.environ.get("TEST_SEED") or f"{datetime.datetime.now(datetime.UTC):%Y%m%d}"
+#: told to the processes that this one starts, which may be another day's
+os.environ["TEST_SEED"] = os.environ.get("TEST_SEED") or (
+    f"{datetime.datetime.now(datetime.UTC):%Y%m%d}"
 )
+SEED = int(os.environ["TEST_SEED"])
