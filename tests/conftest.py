@@ -24,8 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Processes that tests start read bytecode: compiling it would take each 0.4 s."""
+    """Processes that tests start read bytecode: compiling it would take each 0.4 s.
+
+    So does the next run of the tests, for which pytest rewrites their assertions.
+    """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(wrapper=True)

@@ -27,6 +27,8 @@ def add_rows() -> None:
     """A row for each public function that has none and the name of an operation."""
     # By what they are: a row may have another name of the function.
     function = World("covector").function
+    # Of a package with lazy modules, a list that is made each time.
+    in_lax, in_numpy = set(lax.__all__), set(cnp.__all__)
     known = {function(name) for name in TABLE if name.startswith("numpy.")}
     for cases in CASES.values():
         for case in cases:
@@ -34,9 +36,9 @@ def add_rows() -> None:
                 continue
             name, kinds, facts = case.op.name, _kinds(case.op), _facts(case)
             count, smooth = len(case.args), _range(case)
-            if name in lax.__all__ and f"lax.{name}" not in TABLE:
+            if name in in_lax and f"lax.{name}" not in TABLE:
                 rows("lax", name, alike(kinds, count, smooth=smooth), **facts)
-            if name in cnp.__all__ and getattr(cnp, name) not in known:
+            if name in in_numpy and getattr(cnp, name) not in known:
                 known.add(getattr(cnp, name))
                 # What is of floats only takes integers too: they are promoted.
                 promoted = kinds if "i" in kinds else f"biu{kinds}"

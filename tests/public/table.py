@@ -211,6 +211,7 @@ def _code(x: Any) -> str:
     return repr(x)
 
 
+@functools.cache
 def load() -> dict[str, Row]:
     """The whole table: every file under ``rows/``, and what operations say."""
     for module in pkgutil.iter_modules([str(Path(__file__).parent / "rows")]):
