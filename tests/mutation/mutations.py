@@ -192,8 +192,8 @@ MUTATIONS: list[Mutation] = [
         f"{LOWERINGS} {TRANSPOSES} -k 'slicing] or slicing.pad'",
         (
             "a slice with steps loses its last element",
-            "-((start - limit) // step)",
-            "((limit - start) // step)",
+            "(limit - start - 1) // step + 1",
+            "(limit - start) // step",
         ),
         (
             "what a padding cut off has a cotangent",
