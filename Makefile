@@ -4,8 +4,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 MINUTES ?= 10
-# The tests start hundreds of processes, which import covector from bytecode.
-unexport PYTHONDONTWRITEBYTECODE
 # What changes most, and one law over the operations that most programs are made of.
 QUICK := tests/core tests/transforms tests/tree tests/budgets.py tests/operations/test_laws.py
 QUICK_ROWS := arithmetic or broadcasting or contraction or reductions or selection \
