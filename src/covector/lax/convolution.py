@@ -25,8 +25,7 @@ from covector.operations.precision import (
     PrecisionLike,
     exactness,
 )
-from covector.operations.slicing import Rev
-from covector.operations.transposing import Transpose
+from covector.operations.transposing import Rev, Transpose
 
 __all__ = [
     "conv",

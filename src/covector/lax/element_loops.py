@@ -12,8 +12,8 @@ from covector.core.source import function_line, function_name
 from covector.errors import AxisError, TreeMismatch, TypeMismatch
 from covector.lax.loop_arguments import leading_length, natural
 from covector.operations.joining import Concatenate, Stack
-from covector.operations.slicing import Rev, Slice
-from covector.operations.transposing import Reshape
+from covector.operations.slicing import Slice
+from covector.operations.transposing import Reshape, Rev
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec
 from covector.transforms.vmap import vmap
 from covector.tree.registry import PyTreeDef

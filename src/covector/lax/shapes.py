@@ -24,8 +24,7 @@ from covector.numpy.axes import (
 from covector.numpy.repeating import tile as repeat_whole
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.joining import Concatenate, Split, Stack, Unstack
-from covector.operations.slicing import Rev
-from covector.operations.transposing import Reshape, Transpose
+from covector.operations.transposing import Reshape, Rev, Transpose
 
 __all__ = [
     "broadcast",

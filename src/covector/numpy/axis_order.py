@@ -19,8 +19,7 @@ from covector.operations.arithmetic import sub
 from covector.operations.broadcasting import move_axis
 from covector.operations.dynamic_slicing import DynamicSlice
 from covector.operations.joining import Concatenate, Split, Unstack
-from covector.operations.slicing import Rev
-from covector.operations.transposing import Transpose
+from covector.operations.transposing import Rev, Transpose
 
 __all__ = [
     "flip",

@@ -13,8 +13,7 @@ from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.comparison import ne
 from covector.operations.complex import complex_, imag, real
 from covector.operations.joining import Stack, Unstack
-from covector.operations.slicing import Rev
-from covector.operations.transposing import Reshape
+from covector.operations.transposing import Reshape, Rev
 
 __all__ = []  # they are methods of arrays, and no functions of the namespace
 

@@ -11,8 +11,7 @@ from covector.numpy.promote import promote_dtypes_inexact
 from covector.operations.complex import conj
 from covector.operations.convolution import ConvDimensionNumbers, ConvGeneralDilated
 from covector.operations.precision import PrecisionLike, exactness
-from covector.operations.slicing import Rev
-from covector.operations.transposing import Reshape
+from covector.operations.transposing import Reshape, Rev
 
 __all__ = ["convolve", "correlate"]
 

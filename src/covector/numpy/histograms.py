@@ -45,7 +45,7 @@ from covector.operations.comparison import eq, ge, le
 from covector.operations.extrema import max_
 from covector.operations.families import widened
 from covector.operations.selection import where
-from covector.operations.slicing import Rev
+from covector.operations.transposing import Rev
 
 __all__ = [
     "bincount",

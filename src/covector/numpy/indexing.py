@@ -37,8 +37,8 @@ from covector.operations.extrema import min_
 from covector.operations.gathering import Gather
 from covector.operations.joining import Stack
 from covector.operations.selection import where
-from covector.operations.slicing import Rev, Slice
-from covector.operations.transposing import Reshape
+from covector.operations.slicing import Slice
+from covector.operations.transposing import Reshape, Rev
 from covector.operations.windows import GatherDimensionNumbers, GatherScatterMode, wide
 
 CLIP = GatherScatterMode.CLIP

@@ -26,7 +26,8 @@ from covector.numpy.vectorize import apply_along_axis
 from covector.operations.casting import convert, in_dtype
 from covector.operations.creation import Iota
 from covector.operations.rounding import Round, RoundingMethod, floor
-from covector.operations.slicing import Pad, Rev, Slice
+from covector.operations.slicing import Pad, Slice
+from covector.operations.transposing import Rev
 
 __all__ = ["pad"]
 

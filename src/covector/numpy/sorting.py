@@ -20,8 +20,8 @@ from covector.operations.arithmetic import sub
 from covector.operations.broadcasting import filled
 from covector.operations.casting import convert
 from covector.operations.creation import Iota
-from covector.operations.slicing import Rev
 from covector.operations.sorting import Sort
+from covector.operations.transposing import Rev
 
 __all__ = [
     "argpartition",

@@ -43,8 +43,8 @@ from covector.operations.gathering import ScatterAdd, Scattering
 from covector.operations.reductions import ReduceMax
 from covector.operations.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
 from covector.operations.selection import where
-from covector.operations.slicing import Pad, Rev, Slice
-from covector.operations.transposing import Reshape
+from covector.operations.slicing import Pad, Slice
+from covector.operations.transposing import Reshape, Rev
 from covector.operations.windows import ScatterDimensionNumbers
 from covector.programs.control_flow.control_flow_api import Loop
 

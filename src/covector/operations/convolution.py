@@ -46,9 +46,8 @@ from covector.operations.precision import (
     operand_dtype,
     working_dtype,
 )
-from covector.operations.slicing import Rev
 from covector.operations.sliding_windows import Window, sliding_view
-from covector.operations.transposing import Reshape
+from covector.operations.transposing import Reshape, Rev
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

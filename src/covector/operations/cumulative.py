@@ -25,7 +25,7 @@ from covector.operations.cumulative_loops import lower_on_cpu
 from covector.operations.extrema import max_, min_
 from covector.operations.logaddexp import logaddexp
 from covector.operations.reductions import highest, is_short_float, lowest
-from covector.operations.slicing import Rev
+from covector.operations.transposing import Rev
 from covector.operations.tree_reduce import Combine, primal_only, scan, with_jvp
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""``Slice``, ``Pad`` and ``Rev``: static slicing and its adjoint, padding.
+"""``Slice`` and ``Pad``: static slicing and its adjoint, padding.
 
-``Slice`` ⇄ ``Pad``: a slice leaves elements out, its adjoint puts zeros in their
-place; and ``Rev``, its own adjoint. Indices that are values: ``dynamic_slicing``.
+A slice leaves elements out, its adjoint puts zeros in their place. Indices that are
+values: ``dynamic_slicing``.
 """
 
 import math
@@ -302,46 +302,6 @@ class Pad(Primitive):
         return tuple(
             [(max(low, 0), max(high, 0), n) for low, high, n in self.padding_config]
         )
-
-
-@operation
-class Rev(Primitive):
-    """The elements in opposite order along ``dimensions``."""
-
-    dimensions: tuple[int, ...]
-    work = moves
-
-    @cached_property
-    def key(self) -> tuple[slice, ...]:
-        """The NumPy index of the slice."""
-        count = max(self.dimensions, default=-1) + 1
-        return tuple(
-            [slice(None, None, -1 if k in self.dimensions else 1) for k in range(count)]
-        )
-
-    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
-        if not are_axes(self.dimensions, x.ndim):
-            raise TypeMismatch(
-                f"rev of {x} over axes {self.dimensions}: they must be different axes, "
-                f"from 0 to {x.ndim - 1}."
-            )
-        return (x,)
-
-    def on_host(self, x: HostArray) -> HostArray:
-        return x[self.key]
-
-    def differential(self, out: Value, x: Value) -> LinearMaps:
-        return [self]
-
-    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
-        return [self(cotangents[0])]
-
-    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
-        (x,), (dim,) = args, dims
-        return (Rev(tuple([a + (a >= dim) for a in self.dimensions]))(x),), (dim,)
-
-    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        return ctx.op("stablehlo.reverse", [x], dimensions=self.dimensions)
 
 
 @lru_cache(16384)

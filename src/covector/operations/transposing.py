@@ -1,9 +1,11 @@
-"""Reordering and regrouping axes: ``Transpose``, ``Reshape``.
+"""Reordering and regrouping axes, and what lies along them: ``Transpose``, ``Reshape``
+and ``Rev``.
 
-Both are their own kind of adjoint: the way back is another of the same.
+Each is its own kind of adjoint: the way back is another of the same.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import inf, prod
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
@@ -161,3 +163,43 @@ class Reshape(Primitive):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op("stablehlo.reshape", [x])
+
+
+@operation
+class Rev(Primitive):
+    """The elements in opposite order along ``dimensions``."""
+
+    dimensions: tuple[int, ...]
+    work = moves
+
+    @cached_property
+    def key(self) -> tuple[slice, ...]:
+        """The NumPy index of the slice."""
+        count = max(self.dimensions, default=-1) + 1
+        return tuple(
+            [slice(None, None, -1 if k in self.dimensions else 1) for k in range(count)]
+        )
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not are_axes(self.dimensions, x.ndim):
+            raise TypeMismatch(
+                f"rev of {x} over axes {self.dimensions}: they must be different axes, "
+                f"from 0 to {x.ndim - 1}."
+            )
+        return (x,)
+
+    def on_host(self, x: HostArray) -> HostArray:
+        return x[self.key]
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [self]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        return [self(cotangents[0])]
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        (x,), (dim,) = args, dims
+        return (Rev(tuple([a + (a >= dim) for a in self.dimensions]))(x),), (dim,)
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        return ctx.op("stablehlo.reverse", [x], dimensions=self.dimensions)

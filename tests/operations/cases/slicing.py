@@ -3,7 +3,7 @@
 import numpy as np
 
 from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
-from covector.operations.slicing import Pad, Rev, Slice
+from covector.operations.slicing import Pad, Slice
 from tests.laws import Case
 
 _v = np.array([0.5, -1.25, 2.0, 3.75, -0.75])
@@ -77,16 +77,6 @@ PADS = [
     _pad(((1, 0, 1),), _bools, True),
 ]
 
-REVERSALS = [
-    Case(Rev((0,)), (_v,), lambda x: x[::-1]),
-    Case(Rev((1,)), (_x,), lambda x: x[:, ::-1]),
-    Case(Rev((0, 2)), (_cube,), lambda x: x[::-1, :, ::-1]),
-    Case(Rev((1,)), (_z,), lambda x: x[:, ::-1]),
-    Case(Rev(()), (1.5,), lambda x: x),
-    Case(Rev((0, 1)), (_none,), lambda x: x),
-    Case(Rev((0,)), (_bools,), lambda x: x[::-1]),
-]
-
 
 def _starts(x, sizes, starts):
     pairs = zip(x.shape, sizes, starts, strict=True)
@@ -155,4 +145,4 @@ DYNAMIC = [
     _dynamic_update(_v, _v[:2] * 3, np.uint32(2**32 - 1), name="unsigned start"),
 ]
 
-CASES = [*SLICES, *PADS, *REVERSALS, *DYNAMIC]
+CASES = [*SLICES, *PADS, *DYNAMIC]

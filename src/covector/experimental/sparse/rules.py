@@ -225,7 +225,7 @@ def _reordered(x: BCOO, change: Callable[[BCOO], BCOO]) -> BCOO:
         return change(layout.all_sparse(x))
 
 
-@_on_bcoo(slicing.Rev)
+@_on_bcoo(transposing.Rev)
 def _reverse(op: Any, x: BCOO) -> BCOO:
     return shapes.bcoo_rev(x, op.dimensions)
 
