@@ -156,6 +156,12 @@ class Case:
         again = {first, *others[len(self.before) % 3 :: 3]}
         return [d for d in self.variants if d in again or d not in known]
 
+    @property
+    def computed(self) -> list[Any]:
+        """The element types of which there are results, on the host or compiled."""
+        known = self.compiled
+        return [d for d in self.variants if d in known or self.on_host(d)]
+
     def _candidates(self) -> tuple[Any, ...]:
         lead = self.args[self.lead].dtype if self.args else dtypes.float64
         if lead == dtypes.float64:
