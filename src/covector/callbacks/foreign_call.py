@@ -74,7 +74,7 @@ class ForeignCall(Opaque):
         ranks = [x.type.ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
         added = [x.type.ndim > rank for x, rank in zip(given, ranks, strict=True)]
         over = self.replace(
-            results=tuple([t.with_shape((size, *t.shape)) for t in self.results]),
+            results=tuple([t.with_axis(0, size) for t in self.results]),
             input_orders=_batched(self.input_orders, added),
             output_orders=_batched(self.output_orders, [True] * len(self.results)),
         )

@@ -91,7 +91,7 @@ class Batch(NamedTuple):
             return merge(outs, batched, self._shared(batched, args))
 
         types = [
-            t.with_shape((self.size, *t.shape)) if m else t
+            t.with_axis(0, self.size) if m else t
             for t, m in zip(in_types, self.mapped, strict=True)
         ]
         return restage(over_batch, types, f"{self.lane.name}_in_chunks")
@@ -111,7 +111,7 @@ class Batch(NamedTuple):
             operands = merge(x, mapped, [None if m else next(others) for m in mapped])
             return select(op(*operands), batched)
 
-        x_types = [x.type.with_shape(x.type.shape[1:]) for x in xs]
+        x_types = [x.type.without_axis(0) for x in xs]
         types = [*[c.type for c in consts], *x_types]
         body = restage(step, types, f"{self.lane.name}_chunk")
         outs = body.memo(Scan, count, len(consts), 0)(*consts, *xs)

@@ -142,7 +142,7 @@ class Search(Observer):
             for x, d in zip(leaves, dims, strict=True)
             if d is not None
         ]
-        types = [x.type.with_shape(x.type.shape[1:]) for x in xs]
+        types = [x.type.without_axis(0) for x in xs]
         if axis is not None and xs:
             return _together(lane, types, xs, axis, who)
         jaxpr, captured = stage(lane, types, who)[:2]

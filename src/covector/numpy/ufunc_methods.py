@@ -86,7 +86,7 @@ def _step(f: Binary, x: Value, mask: Any = None) -> tuple[Any, Array]:
     first, operands = x[0], [x[1:]]
     if mask is not None:
         operands.append(mask[1:])
-    elements = [e.type.with_shape(e.type.shape[1:]) for e in operands]
+    elements = [e.type.without_axis(0) for e in operands]
     found = stage(combine, [first.type, *elements]).jaxpr.out_types[0]
     # The combination of two may be of a wider dtype.
     first = convert(first, found.dtype, found.weak)

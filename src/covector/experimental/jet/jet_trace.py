@@ -305,9 +305,7 @@ def on_series(jaxpr: Jaxpr, order: int) -> Jaxpr:
         found = zip(outs, jaxpr.out_types, strict=True)
         return [Stack(0)(*terms) if t.inexact else terms[0] for terms, t in found]
 
-    types = [
-        t.with_shape((count, *t.shape)) if t.inexact else t for t in jaxpr.in_types
-    ]
+    types = [t.with_axis(0, count) if t.inexact else t for t in jaxpr.in_types]
     return restage(whole, types, f"{jaxpr.name}_series")
 
 

@@ -40,7 +40,7 @@ def batch_sequentially(
     shared = drop(args, mask)
     rows = select(align_masked(size, args, dims, mask), mask)
     types = [x.type for x in shared]
-    types += [x.type.with_shape(x.type.shape[1:]) for x in rows]
+    types += [x.type.without_axis(0) for x in rows]
 
     def one_lane(*values: Value) -> Any:
         known, lane = in_groups(values, len(shared))

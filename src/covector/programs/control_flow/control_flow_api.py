@@ -65,7 +65,7 @@ class Loop:
             return _scan_in_python(step, init, xs, spec)
         elements = arrays(tree.leaves(xs), self.who)
         flat = FlatFunction(step, tree.structure(((init, xs), {})), self.who)
-        types = [x.type.with_shape(x.type.shape[1:]) for x in elements]
+        types = [x.type.without_axis(0) for x in elements]
         body, carry = self._body(flat, init, types)
         counts = len(body.captured), len(carry)
         op = body.jaxpr.memo(Scan, spec.length, *counts, spec.reverse, spec.unroll)

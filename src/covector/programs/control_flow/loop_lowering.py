@@ -108,7 +108,7 @@ class ScanLowering:
             [row],
             slice_sizes=row.shape,
         )
-        return ctx.op("stablehlo.reshape", [found], [type_.with_shape(type_.shape[1:])])
+        return ctx.op("stablehlo.reshape", [found], [type_.without_axis(0)])
 
     def store(
         self, ctx: "Lowering", ys: HloValue, y: HloValue, type_: ArrayType, i: HloValue

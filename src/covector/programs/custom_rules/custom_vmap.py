@@ -283,7 +283,7 @@ def _check_result(
             f"out_batched from {who} holds bools, but it has {is_batched!r} for "
             f"{which}."
         )
-    wanted = one.with_shape((size, *one.shape)) if is_batched else one
+    wanted = one.with_axis(0, size) if is_batched else one
     if (x.type.shape, x.type.dtype) != (wanted.shape, wanted.dtype):
         batch = f"batched over {size}" if is_batched else "the same for the whole batch"
         raise TypeMismatch(

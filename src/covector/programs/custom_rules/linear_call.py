@@ -180,7 +180,7 @@ class LinearCall(ProgramPrimitive):
         batch = Batch(size, axis, batched_out, self.who)
         out_types = self.out_types
         if batched_out:
-            out_types = tuple([t.with_shape((size, *t.shape)) for t in out_types])
+            out_types = tuple([t.with_axis(0, size) for t in out_types])
 
         def push(residuals: Any, tangents: Any) -> list[Array]:
             return batch.run(self.evaluate, [*residuals, *tangents], dims)

@@ -64,7 +64,8 @@ def _with_frames(count: int, manual: ManualAxes, parts: Parts) -> tuple[Parts, S
     framed = [i < 0 and ~i >= count and bool(over[~i - count]) for i in final]
     pairs = zip(final, framed, linear.in_types, strict=False)
     passed_on = [
-        primal.in_types[i] if i >= 0 else _framed(t) if f else t for i, f, t in pairs
+        primal.in_types[i] if i >= 0 else t.with_axis(0, 1) if f else t
+        for i, f, t in pairs
     ]
     made = _leaving_in_frames(primal, count, passed, over)
     back = _entering_from(passed_on, linear)
@@ -82,7 +83,7 @@ def _leaving_in_frames(
     for k, axes in zip(passed, over, strict=True):
         x = primal.outputs[k]
         if axes:
-            framed = Var(_framed(x.type))
+            framed = Var(x.type.with_axis(0, 1))
             equations.append(Equation(Reshape(framed.type.shape), [x], [framed], line))
             x = framed
         extra.append(x)
@@ -123,7 +124,3 @@ def _nearest(primal: Jaxpr, sources: Sequence[int]) -> list[int]:
 
 def _axes_of(type: ArrayType, manual: ManualAxes) -> tuple[Any, ...]:
     return manual.order(type.varying if manual.checked else manual.axes)
-
-
-def _framed(type: ArrayType) -> ArrayType:
-    return type.with_shape((1, *type.shape))
