@@ -139,10 +139,15 @@ def as_operands(leaves: Sequence[Any], spec: "JitSpec", who: str) -> list[Any]:
     try:
         if spec.donated or spec.shardings is not None:
             return [as_array(x, who) for x in leaves]
-        device = options.current().default_device or client.default_device()
+        device = device_of_operands()
         return [operand_on(x, device) for x in leaves]
     except Exception:  # noqa: BLE001  objects that are asked may raise anything
         raise ArgumentsElsewhere from None
+
+
+def device_of_operands() -> client.Device:
+    """The device on which numbers and arrays of NumPy become arrays."""
+    return options.current().default_device or client.default_device()
 
 
 def input_name(in_tree: PyTreeDef, captured: int, i: int) -> str:

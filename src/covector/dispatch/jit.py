@@ -46,7 +46,7 @@ from covector.dispatch.arguments import (
 from covector.dispatch.debug_nans import Replayed
 from covector.dispatch.jit_shardings import ReshardOutputs, requested_shardings
 from covector.dispatch.program import Program
-from covector.dispatch.program_cache import NO_CALL
+from covector.dispatch.program_cache import NO_CALL, FastPath
 from covector.dispatch.tracing import find_or_trace
 from covector.fingerprints.fingerprint import fingerprint_of
 from covector.lowering.compiled import ArgumentsElsewhere, CompiledProgram
@@ -192,7 +192,10 @@ class PjitFunction(Generic[P, R]):
                     bound = compiled.bind_fast_path(
                         program.captured, leaves, out_tree, donated, placements
                     )
-                self._caches.fast_path[key] = bound
+                own = program.references is None
+                self._caches.fast_path[key] = FastPath(
+                    bound, own and compiled.reads_at_once
+                )
         for i in donated:
             leaves[i].forget()
         if program.references is not None:

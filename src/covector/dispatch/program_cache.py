@@ -17,7 +17,12 @@ from covector import options
 from covector.core.convert import OPERANDS
 from covector.core.jaxpr import type_of
 from covector.core.primitive import forget_plans
-from covector.dispatch.arguments import JitSpec, ProgramKey, as_operands
+from covector.dispatch.arguments import (
+    JitSpec,
+    ProgramKey,
+    as_operands,
+    device_of_operands,
+)
 from covector.dispatch.program import Program
 from covector.fingerprints.fingerprint_value import Fingerprint
 from covector.lowering.compiled import ArgumentsElsewhere
@@ -47,6 +52,34 @@ class LastCall:
 NO_CALL = LastCall(None, None, "", -1, None)
 
 
+class FastPath(NamedTuple):
+    """A program, bound to arguments of some types and placements."""
+
+    call: Callable[[list[Any]], Any]
+    #: whether it has read its arguments when it returns (``CompiledProgram``)
+    reads_at_once: bool
+
+
+def _converting(
+    found: FastPath, leaves: Sequence[Any], operands: Sequence[Any], spec: Any, who: str
+) -> Callable[[list[Any]], Any]:
+    """A call for leaves like these, which are not all arrays; ``operands`` are what
+    became of them. It must not hold the function, with which its caches go.
+    """
+    call, no_trees = found.call, OPERANDS.issuperset(map(type, leaves))
+    if no_trees and found.reads_at_once and not spec.donated and not spec.shardings:
+        from covector.dispatch.staging_buffers import staged  # noqa: PLC0415  not all
+
+        return staged(call, leaves, operands, device_of_operands())
+
+    def convert_and_call(leaves: list[Any]) -> Any:
+        if no_trees and not OPERANDS.issuperset(map(type, leaves)):
+            raise ArgumentsElsewhere
+        return call(as_operands(leaves, spec, who))
+
+    return convert_and_call
+
+
 class Caches:
     """The state of a function under one set of jit options."""
 
@@ -56,7 +89,7 @@ class Caches:
         #: context: from (options, tree, form, types, placements) straight to the call,
         #: where the form of a call is what its tree does not tell: the keywords, and
         #: the static arguments
-        self.fast_path: dict[tuple[Any, ...], Callable[[list[Any]], Any]] = {}
+        self.fast_path: dict[tuple[Any, ...], FastPath] = {}
         self.last_call: LastCall = NO_CALL
 
     def call_again(
@@ -88,20 +121,15 @@ class Caches:
             raise ArgumentsElsewhere
 
         no_trees = operands is leaves or OPERANDS.issuperset(map(type, leaves))
-
-        def convert_and_call(leaves: Sequence[Any]) -> Any:
-            # It must not hold the function, with which these caches go.
-            if no_trees and not OPERANDS.issuperset(map(type, leaves)):
-                raise ArgumentsElsewhere
-            return found(as_operands(leaves, spec, who))
-
-        call = found if operands is leaves else convert_and_call
+        call = found.call
+        if operands is not leaves:
+            call = _converting(found, leaves, operands, spec, who)
         count = -1
         same = len(plain) == len(leaves) and all(map(operator.is_, plain, leaves))
         if no_trees and same:
             count = len(plain)
         self.last_call = LastCall(now, in_tree, form, count, call)
-        return found(operands)
+        return found.call(operands)
 
     def forget_calls(self) -> None:
         """Let the next call look for its program."""

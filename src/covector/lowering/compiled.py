@@ -21,7 +21,7 @@ from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.errors import OutOfMemory
 from covector.lowering.placement import placement_of, placements_of_results
 from covector.runtime import buffers, client, executable, memory
-from covector.runtime.overlap import finish, under_way
+from covector.runtime.overlap import finish, runs_inline, under_way
 from covector.tree.registry import PyTreeDef, registry
 
 if TYPE_CHECKING:
@@ -72,6 +72,14 @@ class CompiledProgram:
         #: positions of the arguments that are passed on; None for all of them
         everything = len(lowered.kept) == len(lowered.jaxpr.inputs)
         self._kept = None if everything else lowered.kept
+
+    @property
+    def reads_at_once(self) -> bool:
+        """Whether a call has read its arguments when it returns, and none is known to
+        anything that goes on: then the memory of one can serve the next call.
+        """
+        own = not self.lowered.module.host_functions
+        return own and not self.executable.overlaps and runs_inline(self.device)
 
     def compile_anew(self) -> "CompiledProgram":
         """The program, compiled once more: an executable of equal content, which the
@@ -228,6 +236,11 @@ class ShardedProgram(CompiledProgram):
             for sharding, t in zip(lowered.results, self._types, strict=True)
         ]
         self.out_shardings = [*_named(mesh, made.result_tilings(), wanted)]
+
+    @property
+    def reads_at_once(self) -> bool:
+        """No: arguments are divided, and what they became is kept."""
+        return False
 
     def __call__(
         self, args: Sequence[ConcreteArray], committed: Any = None

@@ -10,6 +10,7 @@ jaxlib imports ``jax`` by itself in some of its calls. They stand in ``no_jax_im
 """
 
 import functools
+import math
 import sys
 import threading
 from typing import Any, NoReturn
@@ -26,6 +27,8 @@ JaxlibError = _jax.JaxRuntimeError
 
 _COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _SHARE = xc.HostBufferSemantics.ZERO_COPY
+#: of memory that a buffer can share, in bytes
+_ALIGNMENT = 64
 _ABBREVIATIONS = (("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c"))
 
 
@@ -123,6 +126,19 @@ def put(array: np.ndarray, device: client.Device, copy: bool = True) -> Buffer:
             f"no device holds elements of dtype {array.dtype}; convert the array to "
             "bool or to a numeric dtype first."
         ) from None
+
+
+def shared(
+    shape: tuple[int, ...], dtype: np.dtype, device: client.Device
+) -> tuple[np.ndarray, Buffer]:
+    """Memory of a CPU, as an array of NumPy and as a buffer: what is written to the one
+    is in the other.
+    """
+    memory_of = np.empty(math.prod(shape) * dtype.itemsize + _ALIGNMENT, np.uint8)
+    start = -memory_of.ctypes.data % _ALIGNMENT
+    end = start + math.prod(shape) * dtype.itemsize
+    values = memory_of[start:end].view(dtype).reshape(shape)
+    return values, put(values, device, copy=False)
 
 
 def to_host(buffer: Buffer) -> np.ndarray:
