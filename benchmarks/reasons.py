@@ -90,7 +90,7 @@ REASONS = {
     "Random numbers: random.permutation": "the published stream sorts twice; others "
     "exchange numbers once",
     "Random numbers: random.choice without": "the published stream sorts all numbers "
-    "once, and draws for all; NumPy draws the few",
+    'once; NumPy draws the few, as method="fast" does, in 0.4 ms',
     "Indexing: x.at": SCATTER,
     "Networks: (softmax|layer norm)": ONE_PASS,
     "Networks: gradients of (layer|batch) norm": SHARED,

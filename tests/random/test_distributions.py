@@ -205,6 +205,29 @@ def test_without_x64_wide_dtypes_are_narrow_ones():
         assert random.normal(KEY, (), complex).dtype == np.complex128
 
 
+def test_a_fast_choice_draws_different_elements_and_prefers_none():
+    def two(key):  # in one of eight blocks each
+        drawn = random.choice(key, 4096, (512,), replace=False, method="fast")
+        return drawn, drawn[:2] // 512
+
+    drawn, blocks = cv.jit(cv.vmap(two))(random.split(KEY, 4000))
+    drawn, blocks = np.asarray(drawn), np.asarray(blocks)
+    assert drawn.min() >= 0 and drawn.max() < 4096
+    assert all(len(set(row)) == 512 for row in drawn.tolist())
+    expected = np.full((8, 8), 4000 / 64)
+    found = np.zeros((8, 8))
+    np.add.at(found, (blocks[:, 0], blocks[:, 1]), 1)
+    assert stats.chisquare(found.ravel(), expected.ravel()).pvalue > 1e-4
+    counts = np.bincount(drawn.ravel(), minlength=4096)
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_a_fast_choice_of_many_is_the_published_one():
+    for count, wanted in ((5000, 700), (4095, 3), (7, 7)):
+        fast = random.choice(KEY, count, (wanted,), False, method="fast")
+        np.testing.assert_array_equal(fast, random.choice(KEY, count, (wanted,), False))
+
+
 # -- however they are run --------------------------------------------------------------
 
 DRAWS = {
@@ -215,6 +238,7 @@ DRAWS = {
     "permutation": lambda k: random.permutation(k, 7),
     "shuffled rows": lambda k: random.permutation(k, cnp.eye(3), 1, independent=True),
     "choice": lambda k: random.choice(k, 7, (3,), replace=False),
+    "fast choice": lambda k: random.choice(k, 4096, (512,), False, method="fast"),
     "categorical": lambda k: random.categorical(k, cnp.arange(5.0)),
     "gamma": lambda k: random.gamma(k, cnp.array([0.3, 1.0, 5.0])),
     "poisson": lambda k: random.poisson(k, cnp.array([0.5, 5.0, 50.0])),

@@ -291,7 +291,7 @@ def public(module):
 #: keyword parameters that only we have (decision 31)
 OURS = {
     n: {"method"}
-    for n in ["gamma", "loggamma", "chisquare", "t", "f", "beta", "dirichlet"]
+    for n in ["gamma", "loggamma", "chisquare", "t", "f", "beta", "dirichlet", "choice"]
 }
 
 

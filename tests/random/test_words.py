@@ -197,6 +197,11 @@ MESSAGES = {
         ArgumentError,
         "gamma: method must be 'published' or 'fast', but is 'slow'.",
     ),
+    "another method of choice": (
+        lambda: random.choice(KEY, 5, (2,), method="quick"),
+        ArgumentError,
+        "choice: method must be 'published' or 'fast', but is 'quick'.",
+    ),
     "a choice of nothing": (
         lambda: random.choice(KEY, 0, (2,)),
         ArgumentError,

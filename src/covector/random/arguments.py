@@ -240,7 +240,7 @@ def sampler(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_method(who: str, method: str) -> None:
-    """Raise where there is no such ``method`` of drawing gamma numbers."""
+    """Raise where there is no such ``method`` of drawing."""
     if method not in ("published", "fast"):
         raise ArgumentError(
             f"{who}: method must be 'published' or 'fast', but is {method!r}."

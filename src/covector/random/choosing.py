@@ -28,6 +28,7 @@ from covector.operations.sorting import Sort, TopK
 from covector.random import generators
 from covector.random.arguments import (
     broadcast_shape,
+    check_method,
     float_dtype,
     keyed,
     sample_shape,
@@ -36,6 +37,7 @@ from covector.random.arguments import (
     subkeys,
 )
 from covector.random.bits import check_mode, draw_integers, draw_unit
+from covector.random.distinct import draw_distinct
 from covector.random.inversion import draw_gumbel
 
 __all__ = [
@@ -43,6 +45,10 @@ __all__ = [
     "choice",
     "permutation",
 ]
+
+#: elements from which their order takes longer than to draw a few of them until none
+#: repeats, and the part of them that is a few
+_MANY, _FEW = 4096, 1 / 8
 
 
 @keyed
@@ -129,6 +135,8 @@ def choice(
     p: ArrayLike | None = None,
     axis: int = 0,
     mode: str | None = None,
+    *,
+    method: str = "published",
 ) -> Array:
     """Random elements of ``a``.
 
@@ -143,12 +151,16 @@ def choice(
       axis: the axis of ``a`` along which its elements stand.
       mode: with ``p`` and without ``replace``, the precision of the Gumbel numbers, as
         for ``gumbel``.
+      method: ``"published"`` draws what JAX draws from this key: without ``replace``
+        the first of a permutation, which takes a sort of all elements. ``"fast"`` draws
+        others for a few of many elements that are equally likely, at most an eighth:
+        it draws again what repeats, in a time that goes by how many are wanted.
 
     Returns:
       ``a.shape`` with ``axis`` replaced by ``shape``.
 
     Raises:
-      ArgumentError: there are fewer elements than asked for.
+      ArgumentError: there are fewer elements than asked for, or no such method.
       TypeMismatch: ``p`` is not one number per element.
 
     >>> from covector import random
@@ -158,6 +170,7 @@ def choice(
     See also: ``categorical`` takes logits, and batches of them; ``permutation``,
     ``randint``.
     """
+    check_method("choice", method)
     key = single_key("choice", key)
     a = as_array(a, "choice")
     shape = sample_shape("choice", shape)
@@ -177,7 +190,7 @@ def choice(
     if not wanted:
         positions = cnp.zeros(shape, dtypes.int32)
     elif p is None:
-        positions = _equally_likely(key, count, shape, replace)
+        positions = _equally_likely(key, count, shape, replace, method == "fast")
     else:
         check_mode("choice", mode or "low")
         p = _probabilities(p, count)
@@ -185,8 +198,13 @@ def choice(
     return cnp.take(a, positions, axis) if a.type.ndim else positions
 
 
-def _equally_likely(key: Value, count: int, shape: Shape, replace: bool) -> Any:
+def _equally_likely(
+    key: Value, count: int, shape: Shape, replace: bool, fast: bool
+) -> Any:
     """Indices below ``count``."""
+    few = count >= _MANY and prod(shape) <= _FEW * count
+    if not replace and fast and few:
+        return draw_distinct(key, shape=shape, count=count)
     if not replace:
         return draw_order(key, shape=(count,), axis=0, first=prod(shape)).reshape(shape)
     kind = dtypes.default_int(options.current().enable_x64)
