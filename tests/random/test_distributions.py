@@ -263,7 +263,9 @@ def test_bounded_uniform_numbers_have_the_same_bits_eager_and_compiled(dtype):
     def draw(key):
         return random.uniform(key, (2000,), dtype, -0.37, 11.3)
 
-    np.testing.assert_array_equal(draw(KEY), cv.jit(draw)(KEY))
+    # Processors that have arithmetic for f16 round product and sum at once.
+    rounding = 2.0**-7 if dtype == "float16" else 0
+    np.testing.assert_allclose(draw(KEY), cv.jit(draw)(KEY), rtol=0, atol=rounding)
 
 
 def test_large_draws_begin_as_small_ones():

@@ -26,7 +26,8 @@ class MultiplyAdd(Elementwise):
 
     XLA fuses a product and a sum that follow each other, so that ``f32`` and ``f64``
     are rounded once. Written as two operations, the result would depend on whether they
-    are compiled together.
+    are compiled together. ``f16`` is rounded twice, except in programs on processors
+    that have arithmetic for it.
     """
 
     accepts = staticmethod(dtypes.is_floating)
