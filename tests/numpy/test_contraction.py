@@ -272,3 +272,18 @@ def test_tensordot_of_more_axes_than_there_are():
 def test_a_histogram_without_bins():
     with pytest.raises(ArgumentError, match=r"one bin at least, but got bins=0"):
         cnp.histogram(cnp.ones(3), bins=0)
+
+
+@pytest.mark.parametrize("name", ["outer", "kron", "dot", "inner", "tensordot"])
+def test_a_product_of_which_nothing_is_summed_keeps_the_sign_of_zero(name):
+    args = {
+        "outer": (cnp.zeros(1), cnp.array([-0.0, 1.0])),
+        "kron": (cnp.zeros(1), cnp.array([-0.0, 1.0])),
+        "dot": (0.0, cnp.array([-0.0, 1.0])),
+        "inner": (cnp.array(0.0), cnp.array([-0.0, 1.0])),
+        "tensordot": (cnp.zeros(1), cnp.array([-0.0, 1.0]), 0),
+    }[name]
+    x, y, *axes = args
+    for way in (lambda f: f, cv.jit):
+        found = way(lambda x, y: getattr(cnp, name)(x, y, *axes))(x, y).ravel()
+        assert cnp.signbit(found).tolist() == [True, False]
