@@ -1,8 +1,8 @@
 """Inner, outer and tensor products: ``dot``, ``vdot``, ``tensordot`` and the like.
 
 Each function is one contraction, ``DotGeneral``, between at most a reshape and a
-transpose; or one product of elements, where nothing is summed. Which axes are batch, free and contracted is worked out once for each pair of
-types.
+transpose; or products of elements, where nothing is summed. Which axes are batch, free
+and contracted is worked out once for each pair of types.
 """
 
 from collections.abc import Sequence
