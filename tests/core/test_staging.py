@@ -350,6 +350,38 @@ def test_known_results_of_a_program_are_told_from_what_was_there_before():
     assert not was_computed_while_tracing(kept[0])
 
 
+def test_an_array_that_is_not_to_be_known_is_a_literal_of_the_program_being_staged():
+    def f(x):
+        one = current.trace.unknown(ONE)
+        assert type(one) is StagedTracer and one.type == ONE.type
+        with pytest.raises(ConcretizationTypeError, match=r"test_staging.py:\d+"):
+            float(one)
+        inside = cv.vmap(lambda _: current.trace.unknown(ONE))
+        return [add(one, x), sin(one), inside(x)[0]]
+
+    staged = stage(f, [F32])
+    added, computed, *_ = staged.jaxpr.equations
+    assert added.inputs[0] is ONE and computed.inputs == [ONE]
+    assert not staged.captured
+    # Where nothing is staged there is nothing to hide.
+    assert current.trace.unknown(ONE) is ONE
+    assert cv.grad(lambda x: x * (current.trace.unknown(ONE) is ONE))(2.0) == 1.0
+
+
+def test_a_literal_is_one_in_every_program_and_a_value_outside_of_them():
+    kept = []
+    stage(lambda x: kept.append(current.trace.unknown(ONE)) or [x], [F32])
+    (one,) = kept
+    staged = stage(lambda x: [mul(x, one)], [F32])
+    assert staged.jaxpr.equations[0].inputs[1] is ONE and not staged.captured
+    assert float(add(one, ONE)) == 2.0 and float(cv.jit(lambda x: x)(one)) == 1.0
+    # One that is captured is of the program that was traced, and of no other.
+    many = array(np.ones(LITERAL_LIMIT, np.float32))
+    stage(lambda x: kept.append(current.trace.unknown(many)) or [x], [F32])
+    with pytest.raises(UnexpectedTracerError, match="after the transformation"):
+        add(kept[1], many)
+
+
 def test_an_argument_of_a_traced_function_is_named_with_its_path():
     def named(transformed, *args, **kwargs):
         """What a message calls the value that the function looked at."""

@@ -21,7 +21,6 @@ from covector.settings import Config, Setting
 _PREFIX = "jax_"
 _SET = re.compile(r"(?<!\S)(\w+)=(\S+)")
 
-
 #: any value is taken, and read again; with their defaults
 IGNORED: dict[str, Any] = {}
 #: the value that covector knows, and what to do instead of another

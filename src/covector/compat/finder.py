@@ -40,7 +40,6 @@ _ANY = DistributionFinder.Context()
 #: this folder on their path
 DOOR = Path(__file__).parent / "door"
 
-
 _logger = logging.getLogger("covector.compat")
 _PLANNED = "planned: "
 #: what to use instead of a name, and of all below it

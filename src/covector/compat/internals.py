@@ -10,10 +10,12 @@ import numpy as np
 
 from covector import dtypes, tree_util
 from covector import numpy as cnp
+from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
 from covector.core.dtypes import KeyType
 from covector.core.source import is_own, passed_over, wraps
+from covector.core.trace import current
 from covector.errors import ConcretizationTypeError
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axis
@@ -93,19 +95,37 @@ promote_dtypes_inexact = partial(
 )
 
 
-def _with_int32(fun: Callable[..., Array]) -> Callable[..., Array]:
-    """A function that gives the default integer, with JAX's dtype: loops of packages
-    carry such positions beside numbers of 32 bits.
-    """
+def _changed(fun: Callable[..., Array], change: Callable[..., Array]) -> Any:
+    """A function of covector, and ``change(result, *arguments)`` for its result."""
 
     @wraps(fun)
-    def with_int32(*args: Any, **kwargs: Any) -> Array:
-        return fun(*args, **kwargs).astype(np.int32)
+    def changed(*args: Any, **kwargs: Any) -> Array:
+        return change(fun(*args, **kwargs), *args, *kwargs.values())
 
-    return with_int32
+    changed.__module__ = __name__  # where pickle finds it
+    return changed
 
 
-digitize, searchsorted = _with_int32(cnp.digitize), _with_int32(cnp.searchsorted)
+def _with_int32(positions: Array, *_: Any) -> Array:
+    """With JAX's dtype of what has the default integer: loops of packages carry such
+    positions beside numbers of 32 bits.
+    """
+    return positions.astype(np.int32)
+
+
+def _traced(made: Array, *given: Any) -> Array:
+    """A tracer while a program is staged, as in JAX, unless it is made of an array:
+    packages ask by ``bool(asarray(False))`` whether they run inside of ``jit``.
+    """
+    if current.trace.parent is None or type(made) is not ConcreteArray:
+        return made
+    same = any([isinstance(x, Array) or hasattr(x, "__jax_array__") for x in given])
+    return made if same else current.trace.unknown(made)
+
+
+array, asarray = _changed(cnp.array, _traced), _changed(cnp.asarray, _traced)
+digitize = _changed(cnp.digitize, _with_int32)
+searchsorted = _changed(cnp.searchsorted, _with_int32)
 
 
 def api_boundary(fun: _F, **_: Any) -> _F:

@@ -219,10 +219,7 @@ class ClosedJaxpr(_Part):
 
 @attributes_lines_of_equations()
 def eval_jaxpr(
-    jaxpr: "Jaxpr | Program",
-    consts: Sequence[Any],
-    *args: Any,
-    **_: Any,
+    jaxpr: "Jaxpr | Program", consts: Sequence[Any], *args: Any, **_: Any
 ) -> list[Any]:
     """The outputs of a program: ``bind`` of each primitive in order, in the meaning of
     the current trace. Programs of covector are run as they are.

@@ -63,11 +63,7 @@ class Primitive:
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set which types come out: ``rule(*avals, **params)``."""
-
-        def without_effects(*avals: Any, **params: Any) -> Any:
-            return rule(*avals, **params), ()
-
-        self.abstract_eval = without_effects
+        self.abstract_eval = lambda *avals, **params: (rule(*avals, **params), ())
         return rule
 
     def def_effectful_abstract_eval(

@@ -39,6 +39,7 @@ _INTERNAL = frozenset(
         "host",
         "is_sharded",
         "line",
+        "literal",
         "on_host",
         "origin",
         "owner",

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
-from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
 from covector.core.primitive import Primitive
 from covector.core.references import Held, Ref, check_reachable
 from covector.core.source import user_line
@@ -31,15 +31,19 @@ LITERAL_LIMIT = 1024
 
 
 class StagedTracer(Tracer):
-    """A value of the program that is being staged."""
+    """A value of the program that is being staged: a variable of it, or a literal."""
 
     __slots__ = ("line", "type", "variable")
 
-    def __init__(self, trace: Trace, var: Var, line: Any = None) -> None:
+    def __init__(self, trace: Trace, var: Atom, line: Any = None) -> None:
         self.owner = trace
-        self.variable: Var = var
+        self.variable: Atom = var
         self.type: ArrayType = var.type
         self.line: Any = line
+
+    @property
+    def literal(self) -> Any:  # type: ignore[override]
+        return self.variable if type(self.variable) is ConcreteArray else None
 
     def origin(self) -> str:
         if self.line is None:
@@ -103,6 +107,8 @@ class StagingTrace(Trace):
             # Where it is matters to the program, which a literal would not say.
             return x if self.literal_limit == math.inf else self.capture(x)
         if isinstance(x, Tracer):
+            if x.literal is not None:
+                return self.atom(x.literal)
             check_scope(x, self.parent)
             return self.capture(x)
         return self.atom(as_array(x))
@@ -113,6 +119,9 @@ class StagingTrace(Trace):
         if found is None:
             found = self.captured[id(x)] = (x, Var(x.type))
         return found[1]
+
+    def unknown(self, x: Any) -> Any:
+        return StagedTracer(self, self.atom(x), user_line())
 
     def hold(self, ref: Ref) -> Held:
         """The program's input for a reference that was made outside of it."""
@@ -159,6 +168,7 @@ class StagingTrace(Trace):
                 or a.type.size >= self.literal_limit
             ):
                 atom = self.atom(a)
+                traced = traced or type(a) is StagedTracer
             atoms.append(atom)
             types.append(atom.type)
         if varying is not None:

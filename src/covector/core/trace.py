@@ -64,6 +64,12 @@ class Trace:
         """The value of ``x``, a result of this trace, after the trace has ended."""
         return x
 
+    def unknown(self, x: Any) -> Any:
+        """A concrete array as a value that is not known here, if a program is staged:
+        a tracer then, else ``x``.
+        """
+        return x if self.parent is None else self.parent.unknown(x)
+
     def run(self, fun: Callable[..., R], inputs: Sequence[Any] = ()) -> R:
         """The results of ``fun`` in the meaning of this trace, which then has ended."""
         current.trace = self
@@ -195,6 +201,9 @@ class Tracer(Array):
     __slots__ = ("owner",)
 
     owner: Trace
+    #: the array whose value it has, which stands in programs as a literal
+    #: (``Trace.unknown``); it may be used anywhere
+    literal: Any = None
 
     def __init_subclass__(cls) -> None:
         # Python's own messages name the class, and users need not know which it is.

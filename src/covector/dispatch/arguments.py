@@ -68,10 +68,15 @@ class Signature(NamedTuple):
     key: ProgramKey
 
     def check_values(self, who: str) -> None:
-        """Raise where an argument has no value, or one that is gone."""
-        for leaf in self.leaves:
+        """Raise where an argument has no value, or one that is gone; a literal of a
+        program that was traced is the array that it stands for.
+        """
+        for i, leaf in enumerate(self.leaves):
             if isinstance(leaf, Tracer):
-                check_scope(leaf, current.trace)
+                if leaf.literal is not None and not leaf.owner.alive:
+                    self.leaves[i] = leaf.literal
+                else:
+                    check_scope(leaf, current.trace)
             elif isinstance(leaf, ShapeDtypeStruct):
                 raise StaticArgumentError(
                     f"{who} needs values to run, but got {leaf!r}. To see the type of "

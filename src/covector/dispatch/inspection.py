@@ -285,6 +285,9 @@ class _KnownFirstTrace(Trace):
     def written_outside(self, x: Any) -> Any:
         return x
 
+    def unknown(self, x: Any) -> Any:
+        return x
+
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         traced = any([isinstance(a, Tracer) for a in args])
         current.trace = self.parent if traced else base

@@ -160,6 +160,8 @@ def evaluate_compiled(
 
 def _concrete(a: Any, op: Primitive) -> Any:
     if isinstance(a, Tracer):
+        if a.literal is not None:
+            return a.literal
         check_scope(a, None)
     return as_array(a, op.name)
 

@@ -302,7 +302,7 @@ def linearize_jaxpr(
         extra: list[Any] = []
         positions: dict[Var, int] = {t.variable: i for i, t in enumerate(inputs)}
         for i, out in enumerate(outs):
-            if type(out) is StagedTracer:
+            if type(out) is StagedTracer and out.literal is None:
                 positions.setdefault(out.variable, ~i)
         for residual in linearization.residuals:
             if residual.variable not in positions:

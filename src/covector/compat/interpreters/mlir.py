@@ -15,11 +15,7 @@ import numpy as np
 
 from covector import tree
 from covector.callbacks.callback import IOCallback, PureCallback
-from covector.callbacks.host_functions import (
-    Arguments,
-    HostFunction,
-    ResultSpec,
-)
+from covector.callbacks.host_functions import Arguments, HostFunction, ResultSpec
 from covector.compat.interpreters.tables import Rule, lowerings, missing
 from covector.core import dtypes
 from covector.core.convert import as_array
@@ -33,16 +29,12 @@ from covector.programs.spmd.manual import ManualAxes
 #: MLIR itself, of jaxlib
 ir: Any = hlo.ir  # type: ignore[attr-defined]
 
-
 #: platforms of covector by their names in the field
 _PLATFORMS = {"cuda": "gpu"}
 
 
 def register_lowering(
-    prim: Any,
-    rule: Rule,
-    platform: str | None = None,
-    **_: Any,
+    prim: Any, rule: Rule, platform: str | None = None, **_: Any
 ) -> None:
     """Set how a primitive is compiled, everywhere or for one platform."""
     where = _PLATFORMS.get(platform, platform) if platform else None
