@@ -277,7 +277,6 @@ xp.cumsum(q)
 xp.sum(v, dtype=bool)
 xp.bincount(u, length=4)
 xp.bincount(np.array([-1, 1], np.int32))
-xp.quantile(v, 1.5)
 xp.average(v, weights=xp.zeros(4))
 xp.mean(e)
 xp.std(v, ddof=4)
@@ -410,6 +409,13 @@ def test_derivatives_are_finite_where_elements_do_not_count():
         (lambda x: cnp.quantile(x * 1j, 0.5), "needs real numbers"),
         (lambda x: cnp.quantile(x, x[0]), "one axis of fractions q"),
         (lambda x: cnp.quantile(x, 0.5, weights=x), "inverted_cdf"),
+        (lambda x: cnp.quantile(x, 2.0), r"0 and 1, but got 2\. .*percentile takes q"),
+        (lambda x: cnp.nanquantile(x, np.float32([0.5, -0.5])), "but got -0.5. Bring"),
+        (
+            lambda x: cnp.percentile(x, np.array([50, 101])),
+            "q between 0 and 100, but got 101",
+        ),
+        (lambda x: cnp.nanpercentile(x, cnp.asarray(-1)), "0 and 100, but got -1"),
         (cnp.cumulative_sum, "needs to know along which axis"),
         (lambda x: cnp.diff(x[0, 0, 0]), "at least one axis"),
         (lambda x: cnp.diff(x, n=-1), "not negative"),
@@ -498,6 +504,22 @@ def test_what_has_no_weight_is_no_quantile():
 @pytest.mark.parametrize("weights", [[1, -1, 0, 1], [0, 0, 0, 0], [1, np.nan, 1, 1]])
 def test_weights_that_are_none_give_no_quantile(weights):
     assert np.isnan(weighted(0.5, weights))
+
+
+@pytest.mark.parametrize(
+    "weights", [{}, {"weights": np.ones(4), "method": "inverted_cdf"}]
+)
+@pytest.mark.parametrize("quantile", [cnp.quantile, cnp.nanquantile])
+def test_traced_levels_beyond_all_quantiles_have_none(quantile, weights):
+    def at(q):
+        return quantile(np.arange(4.0, dtype=np.float32), q, **weights)
+
+    levels = np.array([-0.1, 0, 1, 2, np.nan], np.float32)
+    expected = np.array([np.nan, 0, 3, np.nan, np.nan], np.float32)
+    np.testing.assert_array_equal(cv.jit(at)(levels), expected)
+    np.testing.assert_array_equal(cv.vmap(at)(levels), expected)
+    with cv.options.override(debug_nans=True), pytest.raises(FloatingPointError):
+        cv.jit(at)(levels)
 
 
 def test_weights_of_a_quantile_may_be_those_of_positions_along_the_axis():

@@ -16,6 +16,7 @@ from covector.core.annotations import ArrayLike, Axes, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
+from covector.core.trace import Tracer
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes, check_no_out, with_out_sharding
 from covector.numpy.axis_order import moveaxis
@@ -33,10 +34,10 @@ from covector.numpy.reshaping import reshape
 from covector.numpy.xp_function import XpArray, xp_function
 from covector.operations.argmax import Argmax
 from covector.operations.arithmetic import mul
-from covector.operations.bitwise import not_, or_
+from covector.operations.bitwise import and_, not_, or_
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.casting import convert
-from covector.operations.comparison import eq, ge, gt, ne
+from covector.operations.comparison import eq, ge, gt, le, ne
 from covector.operations.ranks import (
     PlacesOfRanks,
     is_worth_selecting,
@@ -84,7 +85,7 @@ def quantile(
 
     Args:
       q: a number from 0 to 1, or several along one axis, which then stands first in the
-        result.
+        result. Beyond, traced values give NaN.
       axis: an axis, several, or None for all.
       method: what to do between two elements: ``"linear"`` interpolates, ``"lower"``
         and ``"higher"`` take one of them, ``"nearest"`` the nearer, ``"midpoint"``
@@ -98,6 +99,9 @@ def quantile(
     Returns:
       Floating; NaN where there is a NaN, or no element, or where weights are negative
       or all 0. What has no weight is never chosen.
+
+    Raises:
+      ArgumentError: ``q`` is known and not in [0, 1].
 
     >>> import covector.numpy as cnp
     >>> print(cnp.quantile(cnp.array([1.0, 2.0, 4.0]), 0.75))
@@ -119,7 +123,7 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """``quantile`` with the fraction in percent.
+    """``quantile`` with the fraction ``q`` in percent, from 0 to 100.
 
     ``out_sharding`` says where the result is to be.
 
@@ -251,7 +255,31 @@ def _operands(who: str, a: ArrayLike, q: Any, percent: bool) -> tuple[Array, Arr
     fractions = convert(levels, working_dtype(x.type.dtype))
     if percent and not exact:
         fractions = fractions / scalar(100, fractions.type.dtype)
-    return x, fractions
+    return x, _within_bounds(who, q, fractions, 100 if percent else 1)
+
+
+def _within_bounds(who: str, q: Any, fractions: Value, top: int) -> Any:
+    """The fractions, of which those that are none are an error, or NaN if traced."""
+    zero, one = [scalar(number, fractions.type.dtype) for number in (0, 1)]
+    if isinstance(fractions, Tracer):
+        inside = and_(ge(fractions, zero), le(fractions, one))
+        return where(inside, fractions, scalar(math.nan, fractions.type.dtype))
+    known = np.asarray(q, np.float64)
+    beyond = known[(known < 0) | (known > top)]  # a NaN has NaN for a quantile
+    if beyond.size:
+        raise ArgumentError(
+            f"{who} needs q between 0 and {top}, but got {beyond[0]:g}."
+            + _other_scale(who, float(known.max()), float(known.min()), top)
+        )
+    return fractions
+
+
+def _other_scale(who: str, highest: float, lowest: float, top: int) -> str:
+    """A hint, where a fraction was wanted and percentages came."""
+    if top == 1 and lowest >= 0 and highest <= 100:
+        percents = who.replace("quantile", "percentile")
+        return f" covector.numpy.{percents} takes q in percent."
+    return " Bring it there with covector.numpy.clip, if that is what you mean."
 
 
 def _rows(x: Value, axes: tuple[int, ...]) -> Array:
@@ -382,4 +410,6 @@ def _weighted(x: Value, w: Value, q: Any, *, skip_nan: bool) -> Any:
     bad = bad if skip_nan else or_(unknown, bad)
     missing = or_(ReduceOr((axis,))(bad), eq(total, zero))
     missing = BroadcastInDim(out.type.shape, tuple(range(axis)))(missing)
+    nowhere = reshape(ne(fractions, fractions), (-1,))
+    missing = or_(missing, BroadcastInDim(out.type.shape, (axis,))(nowhere))
     return where(missing, scalar(float("nan"), out.type.dtype), out)
