@@ -7,7 +7,6 @@ Numbers may come in any order; ``segment_sum`` is one scatter.
 """
 
 import inspect
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.number_info import iinfo
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.core.types import as_size
 from covector.dispatch.debug_nans import as_one
 from covector.errors import (
     ArgumentError,
@@ -31,7 +29,7 @@ from covector.errors import (
     TypeMismatch,
 )
 from covector.lax.element_loops import associative_scan
-from covector.numpy.axes import with_out_sharding
+from covector.numpy.axes import as_count, as_integer, with_out_sharding
 from covector.numpy.updating import update
 from covector.numpy.writing import ADD, MAXIMUM, MINIMUM, MULTIPLY
 from covector.operations.broadcasting import ReduceSum
@@ -267,18 +265,14 @@ def _count(who: str, ids: Array, count: int | None) -> int:
                 "shape of the result cannot depend on values that are not known."
             )
         return int(np.max(np.asarray(ids), initial=-1)) + 1
-    if as_size(count) < 0:
-        raise ArgumentError(
-            f"{who}: num_segments must not be negative, but is {count}."
-        )
-    return as_size(count)
+    return as_count(who, count, "num_segments")
 
 
 def _buckets(who: str, rows: int, size: int | None) -> tuple[np.ndarray, int] | None:
     """The bucket of each row and how many there are; None if one is enough."""
     if size is None:
         return None
-    if operator.index(size) < 1:
+    if as_integer(who, size, "bucket_size") < 1:
         raise ArgumentError(f"{who}: bucket_size must be positive, but is {size}.")
     if rows <= size:
         return None

@@ -22,6 +22,54 @@ KEY = random.key(0)
 KEYS = random.split(KEY, 3)
 
 MESSAGES = {
+    "a probability above 1": (
+        lambda: random.bernoulli(KEY, 2.0),
+        ArgumentError,
+        "bernoulli needs probabilities p from 0 to 1, but got 2.",
+    ),
+    "a probability that is no number": (
+        lambda: random.bernoulli(KEY, cnp.nan),
+        ArgumentError,
+        "bernoulli needs probabilities p from 0 to 1, but got nan.",
+    ),
+    "negative probabilities of elements": (
+        lambda: random.choice(KEY, 2, p=np.array([1.0, -1.0], np.float32)),
+        ArgumentError,
+        "choice needs probabilities p that are not negative, but got -1.",
+    ),
+    "a float to choose from": (
+        lambda: random.choice(KEY, 5.5),
+        ArgumentError,
+        "choice draws from an array of one axis or more, or, given an integer n, from "
+        "the numbers below n, but got f32[].",
+    ),
+    "an axis of a number to permute": (
+        lambda: random.permutation(KEY, 4, axis=4),
+        AxisError,
+        "permutation: axis 4 is out of bounds for an array with 1 axis, which are -1 "
+        "to 0.",
+    ),
+    "a mode that is empty": (
+        lambda: random.gumbel(KEY, mode=""),
+        ArgumentError,
+        "gumbel: mode must be 'low' or 'high', but got ''.",
+    ),
+    "complex parameters": (
+        lambda: random.gamma(KEY, 1 + 1j),
+        DTypeError,
+        "gamma needs real parameters, but got c64[]. real(x) and abs(x) make one of a "
+        "complex number.",
+    ),
+    "a matrix of half a row": (
+        lambda: random.orthogonal(KEY, 2.5),
+        ArgumentError,
+        "orthogonal: n must be an integer, but got 2.5 of type float.",
+    ),
+    "several dimensions of a ball": (
+        lambda: random.ball(KEY, (0, 0)),
+        ArgumentError,
+        "ball: d must be an integer, but got (0, 0) of type tuple.",
+    ),
     "a float for a seed": (
         lambda: random.key(1.5),
         DTypeError,

@@ -8,7 +8,7 @@ from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import bit_width
-from covector.errors import DTypeKindError
+from covector.errors import DTypeKindError, TypeMismatch
 from covector.lax.casting import convert_element_type
 from covector.lax.operands import operands
 from covector.operations import (
@@ -186,6 +186,11 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     if not dtypes.is_integer(dtype) or dtype in dtypes.SUB_BYTE:
         raise DTypeKindError(
             f"mulhi needs integers of 8 bits or more, but got {x.type} and {y.type}."
+        )
+    if y.type.dtype != dtype:
+        raise TypeMismatch(
+            f"mulhi needs integers of one dtype, but got {x.type} and {y.type}. "
+            "Convert one of them with astype."
         )
     signed = dtype in dtypes.SIGNED
     plain = dtypes.UNSIGNED[dtypes.SIGNED.index(dtype)] if signed else dtype

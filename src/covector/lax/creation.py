@@ -8,10 +8,14 @@ from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.core.types import as_size
 from covector.errors import TypeMismatch
 from covector.numpy import filling
-from covector.numpy.axes import canonical_axis, canonical_shape, with_out_sharding
+from covector.numpy.axes import (
+    as_integer,
+    canonical_axis,
+    canonical_shape,
+    with_out_sharding,
+)
 from covector.operations.creation import Iota
 
 __all__ = [
@@ -35,7 +39,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     >>> print(iota("float32", 3))
     [0. 1. 2.]
     """
-    return broadcasted_iota(dtype, (as_size(size),), 0)
+    return broadcasted_iota(dtype, (as_integer("iota", size, "size"),), 0)
 
 
 def broadcasted_iota(

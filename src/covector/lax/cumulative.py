@@ -7,6 +7,7 @@ is written once, for ``cumsum``.
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.numpy.axes import as_integer
 from covector.operations.cumulative import Cumlogsumexp, Cummax, Cummin, Cumprod, Cumsum
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
@@ -29,6 +30,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     See also: ``cumprod``, ``associative_scan``, ``covector.numpy.cumsum``.
     """
+    axis = as_integer("cumsum", axis, "axis")
     return Cumsum(axis, bool(reverse))(as_array(operand, "cumsum"))
 
 
@@ -39,6 +41,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     >>> print(cumprod(cnp.array([1, 2, 3])))
     [1 2 6]
     """
+    axis = as_integer("cumprod", axis, "axis")
     return Cumprod(axis, bool(reverse))(as_array(operand, "cumprod"))
 
 
@@ -51,6 +54,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     >>> print(cummax(cnp.array([1, 3, 2])))
     [1 3 3]
     """
+    axis = as_integer("cummax", axis, "axis")
     return Cummax(axis, bool(reverse))(as_array(operand, "cummax"))
 
 
@@ -63,6 +67,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     >>> print(cummin(cnp.array([2, 3, 1])))
     [2 2 1]
     """
+    axis = as_integer("cummin", axis, "axis")
     return Cummin(axis, bool(reverse))(as_array(operand, "cummin"))
 
 
@@ -75,4 +80,5 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
     >>> cumlogsumexp(cnp.array([1000.0, 1000.0])).tolist()
     [1000.0, 1000.693...]
     """
+    axis = as_integer("cumlogsumexp", axis, "axis")
     return Cumlogsumexp(axis, bool(reverse))(as_array(operand, "cumlogsumexp"))

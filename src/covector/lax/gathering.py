@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.types import show_types
 from covector.errors import TypeMismatch
 from covector.lax.slicing import like
 from covector.numpy.axes import canonical_axes, canonical_shape
@@ -111,6 +113,12 @@ def index_take(src: ArrayLike, idxs: Sequence[Value], axes: Sequence[int]) -> Ar
         raise TypeMismatch(
             f"index_take needs indices for each of the axes {axes}, but got "
             f"{len(indices)}."
+        )
+    kinds = {i.type.shape for i in indices}, {i.type.dtype for i in indices}
+    if len(kinds[0]) > 1 or not all(map(dtypes.is_integer, kinds[1])):
+        raise TypeMismatch(
+            "index_take needs integer indices of one shape, but got "
+            f"{show_types([i.type for i in indices])}."
         )
     positions = [modulo(i, x.type.shape[a]) for i, a in zip(indices, axes, strict=True)]
     batch = positions[0].type.shape

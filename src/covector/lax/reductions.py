@@ -12,6 +12,7 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import show_types
 from covector.dispatch.debug_nans import as_one
 from covector.errors import TypeMismatch
+from covector.numpy.axes import as_integer
 from covector.operations.argmax import Argmax, Argmin
 from covector.operations.broadcasting import ReduceSum
 from covector.operations.reductions import (
@@ -212,6 +213,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     See also: ``argmin``, ``top_k``, ``covector.numpy.argmax``.
     """
+    axis = as_integer("argmax", axis, "axis")
     return Argmax(axis, asked_dtype(index_dtype))(as_array(operand, "argmax"))
 
 
@@ -224,4 +226,5 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     >>> print(argmin(cnp.array([[1, 5, 1], [3, 4, 0]]), 1, "int32"))
     [0 2]
     """
+    axis = as_integer("argmin", axis, "axis")
     return Argmin(axis, asked_dtype(index_dtype))(as_array(operand, "argmin"))

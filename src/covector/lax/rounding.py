@@ -3,6 +3,7 @@
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.errors import ArgumentError
 from covector.lax.operands import operands
 from covector.operations import rounding
 from covector.operations.rounding import RoundingMethod
@@ -36,7 +37,14 @@ def round(
     >>> round(2.5).tolist(), round(2.5, RoundingMethod.TO_NEAREST_EVEN).tolist()
     (3.0, 2.0)
     """
-    return rounding.Round(RoundingMethod(rounding_method))(as_array(x, "round"))
+    try:
+        method = RoundingMethod(rounding_method)
+    except ValueError:
+        raise ArgumentError(
+            f"round: rounding_method must be one of {[*map(str, RoundingMethod)]}, but "
+            f"got {rounding_method!r}."
+        ) from None
+    return rounding.Round(method)(as_array(x, "round"))
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:

@@ -12,7 +12,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.core.types import ArrayType, as_size
+from covector.core.types import ArrayType
 from covector.errors import DTypeError, InvalidIndex, TypeMismatch, how_many
 from covector.numpy.axes import as_integer, canonical_axis, canonical_shape
 from covector.numpy.indexing import counted, one_dtype
@@ -83,7 +83,7 @@ def slice_in_dim(
 
 
 def _from_front(bound: int | None, n: int, default: int) -> int:
-    k = default if bound is None else as_size(bound)
+    k = default if bound is None else as_integer("slice_in_dim", bound, "bound")
     return k + n if k < 0 else k
 
 
@@ -101,7 +101,7 @@ def index_in_dim(
     """
     x = as_array(operand, "index_in_dim")
     axis = canonical_axis("index_in_dim", axis, x.type.ndim)
-    n, k = x.type.shape[axis], as_size(index)
+    n, k = x.type.shape[axis], as_integer("index_in_dim", index, "index")
     if not -n <= k < n:
         raise InvalidIndex(
             f"index_in_dim: there is no element {k} along axis {axis} of {x.type}."
@@ -185,7 +185,9 @@ def dynamic_slice_in_dim(
     """
     who = "dynamic_slice_in_dim"
     start = start_index, allow_negative_indices
-    return _window_along(who, operand, axis, as_size(slice_size), start)
+    return _window_along(
+        who, operand, axis, as_integer(who, slice_size, "slice_size"), start
+    )
 
 
 def dynamic_index_in_dim(

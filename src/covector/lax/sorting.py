@@ -7,8 +7,8 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, PyTree, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.types import as_size
 from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
+from covector.numpy.axes import as_integer
 from covector.operations.arithmetic import neg
 from covector.operations.sorting import Sort, TopK
 
@@ -59,6 +59,7 @@ def sort(
     arrays = [as_array(x, "sort") for x in (operand if several else [operand])]
     if not arrays:
         raise TypeMismatch("sort needs at least one array, but got none.")
+    dimension = as_integer("sort", dimension, "dimension")
     axis = dimension + arrays[0].type.ndim if dimension < 0 else dimension
     outs = Sort(axis, bool(is_stable), num_keys)(*arrays)
     return tuple(outs) if several else outs[0]
@@ -111,7 +112,9 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     See also: ``sort``, ``covector.numpy.argsort``, ``argmax``.
     """
     x = as_array(operand, "top_k")
-    found = TopK(as_size(k), axis + x.type.ndim if axis < 0 else axis)(x)
+    found = TopK(as_integer("top_k", k, "k"), axis + x.type.ndim if axis < 0 else axis)(
+        x
+    )
     return found[0], found[1]
 
 

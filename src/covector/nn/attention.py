@@ -10,7 +10,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Shape, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import TypeMismatch
+from covector.errors import ArgumentError, TypeMismatch
 from covector.nn.normalization import logsumexp, softmax
 from covector.numpy.promote import standard_promotion
 from covector.numpy.reduction_base import working_dtype
@@ -79,7 +79,8 @@ def dot_product_attention(
       is_causal: position t attends to positions up to t.
       query_seq_lengths, key_value_seq_lengths: ``[batch]`` valid lengths.
       local_window_size: how far positions attend to the left and right.
-      implementation: accepted for the field's spelling; there is one.
+      implementation: None, ``"xla"`` or ``"cudnn"``, the field's spellings; there is
+        one.
       return_residual: also the log of the softmax denominators, ``[batch, t, heads]``,
         in the dtype of ``query``.
 
@@ -100,6 +101,11 @@ def dot_product_attention(
     if single:
         query, key, value = query[None], key[None], value[None]
     _check(query, key, value)
+    if implementation not in (None, "xla", "cudnn"):
+        raise ArgumentError(
+            "dot_product_attention: implementation must be None, 'xla' or 'cudnn', but "
+            f"got {implementation!r}. The result is the same."
+        )
     lengths = query_seq_lengths, key_value_seq_lengths
     logits = _logits(query, key, scale)
     if bias is not None:

@@ -27,7 +27,7 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import TypeMismatch
 from covector.nn.drawing import Initializer, dtype_of_weights, initializer_of
 from covector.nn.orthogonal import delta_orthogonal, orthogonal
-from covector.numpy.axes import with_out_sharding
+from covector.numpy.axes import canonical_shape, with_out_sharding
 from covector.numpy.promote import standard_promotion
 
 __all__ = [
@@ -217,7 +217,7 @@ def variance_scaling(
     """
 
     def draw(key: ArrayLike, shape: Sequence[int], kind: DType) -> Array:
-        shape = tuple(shape)
+        shape = canonical_shape("an initializer", shape)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         fans = {
             "fan_in": fan_in,

@@ -14,7 +14,7 @@ from covector.core.annotations import ArrayLike, DType, DTypeLike, HostArray, Va
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
 from covector.errors import TypeMismatch
-from covector.numpy.axes import as_integer, canonical_axes
+from covector.numpy.axes import as_count, canonical_axes, canonical_axis
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast_shapes, inexact
 from covector.numpy.reduction_base import reduce
@@ -368,13 +368,15 @@ def one_hot(
       ``[..., num_classes]``, or with the new axis elsewhere.
 
     Raises:
-      ArgumentError: ``num_classes`` is not an integer.
+      ArgumentError: ``num_classes`` is not an integer, or negative.
+      AxisError: the result has no such axis.
 
     >>> one_hot(cnp.array([1, 0]), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
 
     See also: ``covector.numpy.take_along_axis`` to pick elements without the vectors.
     """
+    num_classes = as_count("one_hot", num_classes, "num_classes")
     if type(x) is int:  # no class stays none, however far away
         x = min(max(x, -1), num_classes)
     x = cnp.asarray(x) if isinstance(x, list | tuple) else as_array(x, "one_hot")
@@ -383,8 +385,8 @@ def one_hot(
     wanted = dtype or dtypes.default_float(options.current().enable_x64)
     return _unit_vectors(
         x,
-        count=as_integer("one_hot", num_classes, "num_classes"),
-        at=axis % (x.type.ndim + 1),
+        count=num_classes,
+        at=canonical_axis("one_hot", axis, x.type.ndim + 1),
         dtype=asked_dtype(wanted),
     )
 

@@ -16,6 +16,7 @@ from covector.errors import (
     AxisError,
     ConcretizationTypeError,
     ImmutableArrayError,
+    InconclusiveDimensionOperation,
     how_many,
 )
 from covector.lowering.placement import placement_of_known
@@ -23,7 +24,7 @@ from covector.lowering.placement import placement_of_known
 
 def canonical_axis(who: str, axis: Axes, ndim: int, name: str = "axis") -> int:
     """``axis`` counted from the front; negative ones count from the end."""
-    k = axis if type(axis) is int else _integer(who, axis, name)
+    k = axis if type(axis) is int else _axis(who, axis, name)
     if -ndim <= k < ndim:
         return k + ndim if k < 0 else k
     raise AxisError(
@@ -64,8 +65,37 @@ def as_integer(who: str, value: Any, name: str, wanted: str = "an integer") -> i
         ) from None
 
 
-def _integer(who: str, axis: Any, name: str) -> int:
-    return as_integer(who, axis, name, "an integer or a tuple of integers")
+def as_count(who: str, value: Any, name: str) -> int:
+    """A number of something, which is an integer and not negative."""
+    n = as_integer(who, value, name)
+    if type(n) is int and n < 0:  # a symbolic size may not tell, and is a size
+        raise ArgumentError(f"{who}: {name} must not be negative, but is {n}.")
+    return n
+
+
+def known_length(who: str, n: int) -> int:
+    """A length of which the whole program depends, so that it cannot be a symbol."""
+    if type(n) is not int:
+        raise InconclusiveDimensionOperation(
+            f"{who} computes another program for each length, but {n} is symbolic. "
+            "Export the function for lengths that are known, or pass what it makes as "
+            "an argument."
+        )
+    return n
+
+
+def _axis(who: str, axis: Any, name: str) -> int:
+    if isinstance(axis, bool):  # Python takes True for 1
+        raise ArgumentError(
+            f"{who}: {name} must be an integer or a tuple of integers, but got {axis} "
+            "of type bool. Arguments after it are best given by name, as in "
+            "keepdims=True."
+        )
+    return _integer(who, axis, name)
+
+
+def _integer(who: str, value: Any, name: str) -> int:
+    return as_integer(who, value, name, "an integer or a tuple of integers")
 
 
 _INTEGERS = frozenset({int})
@@ -86,7 +116,8 @@ def canonical_shape(who: str, shape: Any, name: str = "shape") -> tuple[int, ...
 
 
 def _size(who: str, n: Any, name: str) -> int:
-    return n if isinstance(n, int) else _integer(who, n, name)
+    known = isinstance(n, int) and type(n) is not bool
+    return n if known else _integer(who, n, name)
 
 
 def with_out_sharding(x: Any, sharding: Any) -> Any:

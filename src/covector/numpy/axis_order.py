@@ -1,6 +1,5 @@
 """The order of axes, and of elements along them: transpose, flip, rotate, roll."""
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, AxisError, how_many
-from covector.numpy.axes import canonical_axes, canonical_axis
+from covector.numpy.axes import as_integer, canonical_axes, canonical_axis
 from covector.numpy.indexing import modulo
 from covector.numpy.reshaping import ravel, reshape
 from covector.operations.arithmetic import sub
@@ -239,7 +238,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     if len(plane) != 2:
         raise ArgumentError(f"rot90 turns in the plane of two axes, but got {axes}.")
     first, second = plane
-    match operator.index(k) % 4:
+    match as_integer("rot90", k, "k") % 4:
         case 1:
             return swapaxes(_flip("rot90", x, second), first, second)
         case 2:
@@ -297,7 +296,7 @@ def _shifts(shift: Any) -> list[Any]:
         return [s for each in shift for s in _shifts(each)]
     if isinstance(shift, Tracer):
         return [*Unstack(0)(ravel(shift))]
-    return [operator.index(s) for s in np.ravel(plain(shift))]
+    return [as_integer("roll", s, "shift") for s in np.ravel(plain(shift))]
 
 
 def _roll(x: Value, shift: Any, axis: int) -> Array:

@@ -1,6 +1,5 @@
 """Histograms and counts: ``bincount``, ``histogram``, ``digitize``."""
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from covector.errors import (
     TypeMismatch,
     how_many,
 )
-from covector.numpy.axes import beside, with_out_sharding
+from covector.numpy.axes import as_count, as_integer, beside, with_out_sharding
 from covector.numpy.concatenation import stack
 from covector.numpy.differences import diff
 from covector.numpy.fuse import fuse
@@ -98,7 +97,9 @@ def bincount(
     dtype = index_dtype()
     numbers = max_(convert(numbers, dtype), scalar(0, dtype))
     if length is None:
-        length = _bincount_length(numbers, minlength)
+        length = _bincount_length(numbers, as_count("bincount", minlength, "minlength"))
+    else:
+        length = as_count("bincount", length, "length")
     if weights is None:
         each = scalar(1, dtype)
     else:
@@ -140,7 +141,8 @@ def digitize(
     """The number of the bin that each element lies in, 0 standing for before the first.
 
     Args:
-      bins: edges along one axis, ascending or descending.
+      bins: edges along one axis, ascending or descending. If they are traced, that
+        is not checked.
       right: whether a bin includes its right edge instead of its left one.
       method: how to search; see ``searchsorted``.
 
@@ -153,6 +155,7 @@ def digitize(
         raise TypeMismatch(
             f"digitize needs edges along one axis, but got {edges.type}."
         )
+    _check_edges("digitize", edges, either_way=True)
     how = "scan" if method is None else method
     n = edges.type.size
     side = "left" if right else "right"
@@ -163,6 +166,18 @@ def digitize(
     down = searchsorted(turned, values, side, method=how)
     down = sub(scalar(n, down.type.dtype), down)
     return where(ge(index(edges, -1), index(edges, 0)), up, down)
+
+
+def _check_edges(who: str, edges: Value, either_way: bool = False) -> None:
+    """Raise where edges that are known do not ascend, nor descend if they may."""
+    if isinstance(edges, Tracer) or edges.type.size < 2:
+        return
+    values = np.asarray(edges)
+    before, after = values[:-1], values[1:]
+    if (before <= after).all() or (either_way and (before >= after).all()):
+        return
+    order = "ascend or descend" if either_way else "ascend"
+    raise ArgumentError(f"{who} needs edges that {order}, but got {values.tolist()}.")
 
 
 # -- histograms ------------------------------------------------------------------------
@@ -194,22 +209,37 @@ def histogram_bin_edges(
     values = as_array(a, "histogram_bin_edges")
     given = as_array(bins, "histogram_bin_edges")
     if given.type.ndim == 1:
+        _check_edges("histogram_bin_edges", given)
         return given
     if range is None and values.type.size:
         working = inexact_dtype(values.type.dtype, values.type.weak)
         low, high = _extrema(values, dtype=working)
     else:
-        _, low, high = promote_dtypes_inexact(
-            "histogram_bin_edges", values, *((0, 1) if range is None else range)
-        )
+        bounds = (0, 1) if range is None else range
+        _check_range(bounds)
+        _, low, high = promote_dtypes_inexact("histogram_bin_edges", values, *bounds)
         low, high = _apart(link.numpy, low, high)
-    count = operator.index(bins)
+    count = as_integer("histogram_bin_edges", bins, "bins")
     if count < 1:
         raise ArgumentError(
             f"histogram_bin_edges needs one bin at least, but got bins={count}."
         )
     edges = linspace(low, high, count + 1, dtype=low.type.dtype)
     return beside("histogram_bin_edges", edges, values)
+
+
+def _check_range(bounds: Sequence[Any]) -> None:
+    """Raise where known bounds are not finite, or not in order."""
+    if len(bounds) != 2:
+        raise ArgumentError(f"histograms need a range of two bounds, but got {bounds}.")
+    if any([isinstance(bound, Tracer) for bound in bounds]):
+        return
+    low, high = [np.asarray(bound, np.float64) for bound in bounds]
+    if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
+        raise ArgumentError(
+            "histograms need a range of two finite numbers, the smaller one first, but "
+            f"got {tuple([bound.tolist() for bound in (low, high)])}."
+        )
 
 
 @xp_function

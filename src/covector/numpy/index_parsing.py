@@ -131,7 +131,9 @@ def _entry(entry: Any, position: int, type_: ArrayType, beside: bool = False) ->
         values = plain(entry)
         if values.ndim == 0 and values.dtype.kind in "iu":
             return int(values)
-        array = from_numpy(values) if values.dtype.kind in "biu" else values
+        if values.dtype.kind not in "biu":
+            raise InvalidIndex(_not_an_index(entry, position, type_))
+        array = from_numpy(values)
     else:
         return _foreign_entry(entry, position, type_, beside)
     if not (array.type.dtype is dtypes.bool_ or dtypes.is_integer(array.type.dtype)):

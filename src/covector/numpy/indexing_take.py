@@ -119,9 +119,9 @@ def take(
     return read(x, selection, [positions], access)
 
 
-def _integers(who: str, indices: ArrayLike) -> Array:
+def _integers(who: str, indices: ArrayLike, bools: bool = True) -> Array:
     positions = as_array(indices, who)
-    if dtypes.is_bool(positions.type.dtype):
+    if bools and dtypes.is_bool(positions.type.dtype):
         return convert(positions, dtypes.int32)
     if not dtypes.is_integer(positions.type.dtype):
         raise DTypeError(
@@ -187,7 +187,7 @@ def take_along_axis(
     x = as_array(arr, "take_along_axis")
     if axis is None:
         x, axis = ravel(x), 0
-    positions = _integers("take_along_axis", indices)
+    positions = _integers("take_along_axis", indices, bools=False)
     k = canonical_axis("take_along_axis", axis, x.type.ndim)
     _check_along("take_along_axis", x.type, positions.type, k)
     access = Access(FILL_OR_DROP, fill_text(fill_value, x.type.dtype))
@@ -289,7 +289,7 @@ def put_along_axis(
     if axis is None:
         changed = put_along_axis(ravel(x), indices, values, 0, False, mode=mode)
         return reshape(changed, x.type.shape)
-    positions = _integers("put_along_axis", indices)
+    positions = _integers("put_along_axis", indices, bools=False)
     k = canonical_axis("put_along_axis", axis, x.type.ndim)
     _check_along("put_along_axis", x.type, positions.type, k)
     shape = _beside(x.type.shape, positions.type.shape, k)

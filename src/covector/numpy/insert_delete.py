@@ -130,7 +130,8 @@ def insert(
     """``arr`` with values put before the indices ``obj`` along ``axis``; None: raveled.
 
     Args:
-      obj: an integer, integers, or a slice; may be traced.
+      obj: an integer, integers, or a slice; may be traced. A traced index that is
+        outside counts as the nearest one.
       values: broadcast to the parts that are put in, and take the element type of
         ``arr``.
 
@@ -177,6 +178,13 @@ def _insertion_positions(obj: Any, n: int) -> Any:
     given = obj if isinstance(obj, Array) else as_array(plain(obj))
     if not dtypes.is_integer(given.type.dtype):
         raise InvalidIndex(f"insert needs integers or a slice, but got {given.type}.")
+    if not isinstance(given, Tracer):
+        known = np.asarray(given)
+        if known.size and not (-n <= known.min() and known.max() <= n):
+            raise InvalidIndex(
+                f"insert along an axis of length {n} takes indices from {-n} to {n}, "
+                f"but got {known.tolist()}."
+            )
     positions = counted(given, n)
     low, high = [scalar(b, positions.type.dtype) for b in (0, n)]
     return clamp(low, positions, high)

@@ -18,10 +18,15 @@ from covector.core.array import from_host
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.core.types import as_size
+from covector.core.trace import Tracer
 from covector.errors import ArgumentError, AxisError, TypeMismatch, how_many
 from covector.lowering.evaluate import at_hand
-from covector.numpy.axes import canonical_axis, check_not_inplace
+from covector.numpy.axes import (
+    as_count,
+    as_integer,
+    canonical_axis,
+    check_not_inplace,
+)
 from covector.numpy.creation import asarray
 from covector.numpy.filling import ones
 from covector.numpy.ranges import arange
@@ -165,11 +170,18 @@ def _triangle(
     return where(mask, x, scalar(0, x.type.dtype, True))
 
 
+def diagonal_number(who: str, k: Any, name: str = "k") -> Any:
+    """Which diagonal: an integer, or a traced one."""
+    if isinstance(k, Tracer) and dtypes.is_integer(k.type.dtype) and not k.type.ndim:
+        return k
+    return as_integer(who, k, name)
+
+
 def _mask(
     who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any
 ) -> Array:
     """Bools ``[n, m]``: whether j − i is in the relation to k, in row i, column j."""
-    n, m = as_size(n), as_size(m)
+    n, m, k = as_integer(who, n, "N"), as_integer(who, m, "M"), diagonal_number(who, k)
     if n < 0 or m < 0:
         sizes = f"{how_many(n, 'row')} and {how_many(m, 'column')}"
         raise ArgumentError(f"{who} cannot make a matrix of {sizes}.")
@@ -206,6 +218,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     See also: ``diagonal``, ``diagflat``, ``fill_diagonal``, ``trace``.
     """
     x = as_array(v, "diag")
+    k = as_integer("diag", k, "k")
     if x.type.ndim == 2:
         return diagonal(x, k)
     if x.type.ndim != 1:
@@ -248,7 +261,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     See also: ``diag``, ``trace``, ``linalg.diagonal``.
     """
-    x = as_array(a, "diagonal")
+    x, offset = as_array(a, "diagonal"), as_integer("diagonal", offset, "offset")
     axis1 = canonical_axis("diagonal", axis1, x.type.ndim, "axis1")
     axis2 = canonical_axis("diagonal", axis2, x.type.ndim, "axis2")
     if axis1 == axis2:
@@ -316,6 +329,10 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     >>> [i.tolist() for i in diag_indices(2)]
     [[0, 1], [0, 1]]
     """
+    n, ndim = [
+        as_count("diag_indices", value, name)
+        for value, name in ((n, "n"), (ndim, "ndim"))
+    ]
     return (arange(n),) * ndim
 
 
@@ -344,7 +361,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
-    rows, columns = np.tril_indices(n, k, m)
+    rows, columns = np.tril_indices(*_of_triangle("tril_indices", n, k, m))
     return asarray(rows), asarray(columns)
 
 
@@ -354,8 +371,14 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    rows, columns = np.triu_indices(n, k, m)
+    rows, columns = np.triu_indices(*_of_triangle("triu_indices", n, k, m))
     return asarray(rows), asarray(columns)
+
+
+def _of_triangle(who: str, n: Any, k: Any, m: Any) -> tuple[int, int, int]:
+    """Rows, diagonal and columns of a triangle, as integers."""
+    columns = n if m is None else m
+    return as_count(who, n, "n"), as_integer(who, k, "k"), as_count(who, columns, "m")
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -399,4 +422,5 @@ def mask_indices(
     >>> [i.tolist() for i in mask_indices(2, triu)]
     [[0, 0, 1], [0, 1, 1]]
     """
+    n = as_count("mask_indices", n, "n")
     return mask_func(ones((n, n)), k).nonzero(size=size)

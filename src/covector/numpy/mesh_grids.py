@@ -7,7 +7,7 @@ from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, AxisError
-from covector.numpy.axes import canonical_shape
+from covector.numpy.axes import as_count, canonical_shape
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.ranges import arange, linspace
 from covector.numpy.reshaping import broadcast_to
@@ -92,6 +92,7 @@ def indices(
      [1 1]]
     """
     shape = canonical_shape("indices", dimensions, "dimensions")
+    shape = tuple([as_count("indices", n, "dimensions") for n in shape])
     axes = [arange(n, dtype=int if dtype is None else dtype) for n in shape]
     grid = meshgrid(*axes, indexing="ij", sparse=sparse)
     if sparse:

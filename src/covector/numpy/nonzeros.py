@@ -21,7 +21,12 @@ from covector.errors import (
     how_many,
 )
 from covector.lowering.placement import placement_of_known
-from covector.numpy.axes import canonical_axis, check_no_out, check_not_inplace
+from covector.numpy.axes import (
+    as_count,
+    canonical_axis,
+    check_no_out,
+    check_not_inplace,
+)
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing import index
 from covector.numpy.indexing_take import take
@@ -56,6 +61,7 @@ def nonzero(
 
     Raises:
       ConcretizationTypeError: ``a`` is traced, and there is no ``size``.
+      ArgumentError: ``size`` is no integer, or negative.
 
     >>> import covector.numpy as cnp
     >>> [i.tolist() for i in cnp.nonzero(cnp.array([[0, 4], [5, 0]]))]
@@ -76,6 +82,8 @@ def _nonzero(
             "scalar, use atleast_1d."
         )
     mask = convert(x, dtypes.bool_)
+    if size is not None:
+        size = as_count(who, size, "size")
     fills = _fills(who, fill_value, x.type.ndim)
     if isinstance(mask, Tracer):
         return _nonzero_traced(who, mask, size, fills)

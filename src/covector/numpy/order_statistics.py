@@ -260,10 +260,12 @@ def _operands(who: str, a: ArrayLike, q: Any, percent: bool) -> tuple[Array, Arr
 
 def _within_bounds(who: str, q: Any, fractions: Value, top: int) -> Any:
     """The fractions, of which those that are none are an error, or NaN if traced."""
-    zero, one = [scalar(number, fractions.type.dtype) for number in (0, 1)]
     if isinstance(fractions, Tracer):
+        zero, one = [scalar(number, fractions.type.dtype) for number in (0, 1)]
         inside = and_(ge(fractions, zero), le(fractions, one))
         return where(inside, fractions, scalar(math.nan, fractions.type.dtype))
+    if type(q) is float and 0 <= q <= top:
+        return fractions
     known = np.asarray(q, np.float64)
     beyond = known[(known < 0) | (known > top)]  # a NaN has NaN for a quantile
     if beyond.size:

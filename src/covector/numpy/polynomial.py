@@ -3,7 +3,6 @@
 Zeros, polynomials of given zeros, and fits to points are in ``polynomial_zeros``.
 """
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, AxisError, ConcretizationTypeError, how_many
+from covector.numpy.axes import as_count, as_integer
 from covector.numpy.concatenation import concatenate
 from covector.numpy.convolution import convolve
 from covector.numpy.filling import zeros, zeros_like
@@ -201,10 +201,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
 
 def _order(who: str, m: Any) -> int:
-    order = operator.index(m)
-    if order < 0:
-        raise ArgumentError(f"{who}: the order m must not be negative, but is {order}.")
-    return order
+    return as_count(who, m, "the order m")
 
 
 @standard_promotion
@@ -223,7 +220,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     x = as_array(x, "vander")
     if x.ndim != 1:
         raise AxisError(f"vander needs a vector, but got {x.type}.")
-    count = x.size if N is None else operator.index(N)
+    count = x.size if N is None else as_integer("vander", N, "N")
     if count < 0:
         raise ArgumentError(f"vander cannot have {how_many(count, 'column')}.")
     powers = arange(count) if increasing else arange(count - 1, -1, -1)

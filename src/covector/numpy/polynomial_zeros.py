@@ -4,7 +4,6 @@ Zeros are the eigenvalues of the companion matrix; a fit is a least squares prob
 the powers of x.
 """
 
-import operator
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.number_info import finfo
 from covector.errors import ArgumentError, NotSquare, TypeMismatch, how_many
+from covector.numpy.axes import as_integer
 from covector.numpy.concatenation import concatenate
 from covector.numpy.contraction import outer
 from covector.numpy.convolution import convolve
@@ -154,7 +154,7 @@ def polyfit(
     >>> print(polyfit(x, 2 * x**2 + x - 1, 2).round(3))
     [ 2.  1. -1.]
     """
-    degree, (x, y, weights) = operator.index(deg), _points(x, y, w)
+    degree, (x, y, weights) = as_integer("polyfit", deg, "deg"), _points(x, y, w)
     if degree < 0:
         raise ArgumentError(f"polyfit: the degree must not be negative, but is {deg}.")
     if rcond is None:

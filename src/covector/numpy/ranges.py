@@ -12,10 +12,9 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
-from covector.core.types import as_size
 from covector.errors import ArgumentError, DTypeError, how_many
 from covector.lowering.evaluate import at_hand, quiet
-from covector.numpy.axes import beside, canonical_axis
+from covector.numpy.axes import as_integer, beside, canonical_axis
 from covector.numpy.creation import asarray
 from covector.numpy.promote import (
     broadcast,
@@ -265,7 +264,7 @@ def geomspace(
 
 
 def _count(who: str, num: Any) -> int:
-    count = num if type(num) is int else as_size(num)
+    count = as_integer(who, num, "num")
     if count < 0:
         raise ArgumentError(
             f"{who} cannot make {how_many(count, 'number')}: num must not be negative."

@@ -20,7 +20,12 @@ from covector.errors import (
     DTypeError,
     TypeMismatch,
 )
-from covector.numpy.axes import canonical_axis, canonical_shape, with_out_sharding
+from covector.numpy.axes import (
+    as_count,
+    canonical_axis,
+    canonical_shape,
+    with_out_sharding,
+)
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing_take import take
 from covector.numpy.promote import broadcast_to
@@ -107,6 +112,10 @@ def repeat(
     elif not x.type.ndim:
         x = reshape(x, (1,))
     k = canonical_axis("repeat", axis, x.type.ndim)
+    if total_repeat_length is not None:
+        total_repeat_length = as_count(
+            "repeat", total_repeat_length, "total_repeat_length"
+        )
     return with_out_sharding(_repeat(x, repeats, k, total_repeat_length), out_sharding)
 
 

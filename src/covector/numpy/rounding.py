@@ -12,7 +12,7 @@ from covector.core.dtypes import bool_
 from covector.core.number_info import finfo
 from covector.errors import DTypeError
 from covector.numpy.arithmetic import divmod
-from covector.numpy.axes import check_no_out
+from covector.numpy.axes import as_integer, check_no_out
 from covector.numpy.floating import copysign
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact
@@ -135,7 +135,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """
     check_no_out("round", out)
     # Beyond the decimals of all dtypes one is as good as another.
-    x, decimals = as_array(a, "round"), min(max(int(decimals), -DECIMALS), DECIMALS)
+    x, decimals = as_array(a, "round"), as_integer("round", decimals, "decimals")
+    decimals = min(max(decimals, -DECIMALS), DECIMALS)
     if x.type.dtype is bool_:
         raise DTypeError(f"round needs numbers, but got {x.type}.")
     if dtypes.is_integer(x.type.dtype):

@@ -239,7 +239,7 @@ def searchsorted(
             f"searchsorted needs an array with one axis, but got {x.type}."
         )
     if sorter is not None:
-        x = take(x, sorter)
+        x = take(x, _order("searchsorted", x, sorter))
     if not x.type.size:
         none = zeros(ArrayType(queries.type.shape, index_dtype()))
         return beside("searchsorted", none, x, queries)
@@ -251,6 +251,17 @@ def searchsorted(
     else:
         found = _search(x, queries, side=side, all_pairs=all_pairs)
     return convert(found, np.promote_types(found.type.dtype, index_dtype()))
+
+
+def _order(who: str, x: Value, sorter: Any) -> Array:
+    """The argument ``sorter``: an index for each element of ``x``."""
+    order = as_array(sorter, who)
+    if not dtypes.is_integer(order.type.dtype) or order.type.shape != x.type.shape:
+        raise TypeMismatch(
+            f"{who} in {x.type} needs a sorter of as many integers, such as "
+            f"argsort(a), but got {order.type}."
+        )
+    return order
 
 
 def _search_on_host(

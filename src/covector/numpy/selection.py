@@ -7,7 +7,7 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array
 from covector.core.dtypes import bool_
-from covector.errors import ArgumentError, DTypeError, how_many
+from covector.errors import ArgumentError, DTypeError, TypeMismatch, how_many
 from covector.numpy.comparison import truth
 from covector.numpy.promote import broadcast, promote_dtypes
 from covector.operations.broadcasting import zeros
@@ -156,6 +156,10 @@ def piecewise(
     [2. 5.]
     """
     x = as_array(x, "piecewise")
+    if isinstance(funclist, str) or not isinstance(funclist, Sequence):
+        raise ArgumentError(
+            f"piecewise needs a list of functions and numbers, but got {funclist!r}."
+        )
     if isinstance(condlist, Array) or hasattr(condlist, "ndim"):
         condlist = [condlist] if condlist.ndim == x.ndim else list(condlist)
     elif isinstance(condlist, bool):
@@ -175,5 +179,10 @@ def piecewise(
     out = value(funclist[n]) if len(funclist) > n else zeros(x.type)
     for condition, piece in zip(condlist, funclist, strict=False):
         holds = truth("piecewise", condition)
+        if holds.type.ndim and holds.type.shape != x.type.shape:
+            raise TypeMismatch(
+                f"piecewise of {x.type} needs conditions of its shape, or scalars, but "
+                f"got {holds.type}."
+            )
         out = _where(*broadcast("piecewise", holds, value(piece), out))
     return out

@@ -13,7 +13,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
 from covector.core.types import show_types
 from covector.errors import ArgumentError, AxisError, TypeMismatch
-from covector.numpy.axes import canonical_axis
+from covector.numpy.axes import as_integer, canonical_axis
 from covector.numpy.promote import inexact
 from covector.numpy.reshaping import ravel
 from covector.operations.arithmetic import sub
@@ -182,6 +182,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 def _partitioned(who: str, a: ArrayLike, kth: int, axis: int) -> tuple[Any, int]:
     x = as_array(a, who)
     k = canonical_axis(who, axis, x.type.ndim)
+    kth = as_integer(who, kth, "kth")
     if not -x.type.shape[k] <= kth < x.type.shape[k]:
         raise AxisError(
             f"{who} of {x.type} along axis {k} has no index {kth}: its length is "

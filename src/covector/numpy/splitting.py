@@ -9,9 +9,8 @@ import numpy as np
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.types import as_size
 from covector.errors import ArgumentError, AxisError
-from covector.numpy.axes import canonical_axis
+from covector.numpy.axes import as_integer, canonical_axis
 from covector.operations.joining import Split, Unstack
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
@@ -106,10 +105,14 @@ def _split(
     k = canonical_axis(who, axis, x.type.ndim)
     n = x.type.shape[k]
     if isinstance(indices_or_sections, Sequence) or np.ndim(indices_or_sections) == 1:
-        positions = [as_size(i) for i in indices_or_sections]
+        positions = [
+            as_integer(who, i, "indices_or_sections") for i in indices_or_sections
+        ]
         ends = [min(max(i + n if i < 0 else i, 0), n) for i in positions]
     else:
-        ends = _even_ends(who, n, as_size(indices_or_sections), equal)
+        ends = _even_ends(
+            who, n, as_integer(who, indices_or_sections, "indices_or_sections"), equal
+        )
     sizes = tuple([b - a for a, b in pairwise([0, *ends, n])])
     if min(sizes) < 0:
         raise ArgumentError(

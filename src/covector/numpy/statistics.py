@@ -202,6 +202,9 @@ def std(*args: Any, **options: Any) -> Array:
 
 def _missing(who: str, ddof: Any, correction: Any) -> float:
     """The number of degrees of freedom to subtract."""
+    missing = ddof if correction is None else correction
+    if isinstance(missing, str | list | tuple | None):
+        raise ArgumentError(f"{who}: ddof must be a number, but got {missing!r}.")
     if correction is None:
         return ddof
     if ddof != 0:

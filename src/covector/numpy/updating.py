@@ -28,7 +28,7 @@ from covector.core.promotion import operand_type, promote
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.source import user_level
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, DTypeError
+from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import with_out_sharding
 from covector.numpy.index_parsing import Span, canonical_index, one_per_axis, select
 from covector.numpy.indexing import CLIP, FILL_OR_DROP, Access, index, modulo, read
@@ -273,7 +273,10 @@ def fill_text(value: Any, dtype: DType) -> int | str | None:
             )
         if isinstance(fill, ConcreteArray):
             return int(fill.host())
-    number = np.asarray(in_dtype(value, dtype, "fill_value")).item()
+    given = in_dtype(value, dtype, "fill_value")
+    if given.type.ndim:
+        raise TypeMismatch(f"fill_value must be a scalar, but got {given.type}.")
+    number = np.asarray(given).item()
     return int(number) if isinstance(number, bool | int) else repr(number)
 
 

@@ -85,7 +85,9 @@ class Transpose(Primitive):
 
 def are_axes(axes: Sequence[int], ndim: int) -> bool:
     """Whether these are different axes of an array with ``ndim`` of them."""
-    return len(set(axes)) == len(axes) and all([0 <= a < ndim for a in axes])
+    return len(set(axes)) == len(axes) and all(
+        [hasattr(a, "__index__") and 0 <= a < ndim for a in axes]
+    )
 
 
 def _ends_the_program(ctx: "Lowering", whole: Jaxpr) -> bool:

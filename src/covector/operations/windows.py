@@ -167,7 +167,7 @@ class GatherScatterMode(Enum):
         """The mode of this name (clip, fill, drop, promise_in_bounds); None is fill."""
         if isinstance(mode, GatherScatterMode):
             return mode
-        if mode not in _MODES:
+        if not isinstance(mode, str | None) or mode not in _MODES:
             raise ArgumentError(
                 f"there is no gather or scatter mode {mode!r}: give 'clip', 'fill', "
                 "'drop' or 'promise_in_bounds'."

@@ -21,7 +21,7 @@ from covector.core.convert import as_array, asked_dtype
 from covector.core.key_types import KeyType
 from covector.core.primitive import Primitive
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.core.trace import current
+from covector.core.trace import Tracer, current
 from covector.core.types import Shape, broadcast_shapes, show_types
 from covector.dispatch.debug_nans import as_one
 from covector.dispatch.jit import jit
@@ -180,7 +180,7 @@ def parameters(
     Without a shape it is the one that the parameters broadcast to. Scalars stay
     scalars.
     """
-    arrays = [in_dtype(v, dtype, who) for v in values]
+    arrays = [in_dtype(_real(who, v), dtype, who) for v in values]
     shapes = [a.type.shape for a in arrays]
     wanted = None if shape is None else sample_shape(who, shape)
     if not any(shapes):
@@ -191,6 +191,29 @@ def parameters(
         goal = "one shape" if wanted is None else f"the shape {wanted}"
         raise TypeMismatch(f"{who}: the parameters {shown} do not broadcast to {goal}.")
     return found, [broadcast_to(a, found) if a.type.ndim else a for a in arrays]
+
+
+def _real(who: str, value: Any) -> Any:
+    """A parameter, which may be of any dtype of real numbers."""
+    if np.iscomplexobj(value):
+        raise DTypeError(
+            f"{who} needs real parameters, but got {as_array(value).type}. real(x) and "
+            "abs(x) make one of a complex number."
+        )
+    return value
+
+
+def check_probabilities(who: str, p: Value, top: float = 1.0) -> None:
+    """Raise where a probability that is known is NaN, negative, or above ``top``."""
+    if isinstance(p, Tracer):
+        return
+    values = np.asarray(p).astype(np.float64)
+    wrong = values[~((values >= 0) & (values <= top))]
+    if wrong.size:
+        wanted = "from 0 to 1" if top == 1 else "that are not negative"
+        raise ArgumentError(
+            f"{who} needs probabilities p {wanted}, but got {wrong[0]:g}."
+        )
 
 
 def drawn(

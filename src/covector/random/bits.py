@@ -29,6 +29,7 @@ from covector.operations.multiply_add import multiply_add
 from covector.operations.selection import where
 from covector.random import generators
 from covector.random.arguments import (
+    check_probabilities,
     float_dtype,
     int_dtype,
     keyed,
@@ -182,7 +183,8 @@ def bernoulli(
 
     Raises:
       DTypeKindError: ``p`` is not a floating-point number.
-      ArgumentError: ``mode`` is neither.
+      ArgumentError: ``mode`` is neither, or ``p`` is known and not in [0, 1]. Where it
+        is traced, a larger one counts as 1, a smaller one and NaN as 0.
 
     >>> from covector import random
     >>> random.bernoulli(random.key(0), 0.5, (3,)).tolist()
@@ -198,6 +200,7 @@ def bernoulli(
             f"bernoulli needs floating-point probabilities, but got {p.type}."
         )
     check_mode("bernoulli", mode)
+    check_probabilities("bernoulli", p)
     shape, (p,) = parameters("bernoulli", shape, dtype, p)
     return with_out_sharding(
         draw_below(key, p, shape=shape, dtype=dtype, fine=mode == "high"), out_sharding

@@ -8,7 +8,7 @@ with its probability p: so categories are drawn, and, with those that come next,
 elements without replacement.
 """
 
-from math import ceil, log, prod
+from math import ceil, inf, log, prod
 from typing import Any
 
 from covector import numpy as cnp
@@ -29,6 +29,7 @@ from covector.random import generators
 from covector.random.arguments import (
     broadcast_shape,
     check_method,
+    check_probabilities,
     float_dtype,
     keyed,
     sample_shape,
@@ -90,6 +91,7 @@ def permutation(
                 "permutation needs an array of one axis or more, or an integer n for "
                 f"the numbers below n, but got {x.type}."
             )
+        canonical_axis("permutation", axis, 1)
         return with_out_sharding(
             draw_order(key, shape=(max(0, int(x)),), axis=0), out_sharding
         )
@@ -160,7 +162,8 @@ def choice(
       ``a.shape`` with ``axis`` replaced by ``shape``.
 
     Raises:
-      ArgumentError: there are fewer elements than asked for, or no such method.
+      ArgumentError: there are fewer elements than asked for, or no such method, or a
+        probability that is known is negative or NaN.
       TypeMismatch: ``p`` is not one number per element.
 
     >>> from covector import random
@@ -176,6 +179,11 @@ def choice(
     shape = sample_shape("choice", shape)
     if a.type.ndim:
         axis = canonical_axis("choice", axis, a.type.ndim)
+    elif not dtypes.is_integer(a.type.dtype):
+        raise ArgumentError(
+            "choice draws from an array of one axis or more, or, given an integer n, "
+            f"from the numbers below n, but got {a.type}."
+        )
     count = a.type.shape[axis] if a.type.ndim else int(a)
     wanted = prod(shape)
     if count < 1 and wanted:
@@ -192,7 +200,7 @@ def choice(
     elif p is None:
         positions = _equally_likely(key, count, shape, replace, method == "fast")
     else:
-        check_mode("choice", mode or "low")
+        check_mode("choice", "low" if mode is None else mode)
         p = _probabilities(p, count)
         positions = _by_probability(key, p, shape, replace, mode == "high")
     return cnp.take(a, positions, axis) if a.type.ndim else positions
@@ -215,6 +223,7 @@ def _equally_likely(
 def _probabilities(p: ArrayLike, count: int) -> Array:
     """The argument ``p`` of choice, one floating-point number for each element."""
     p = cnp.asarray(p)
+    check_probabilities("choice", p, inf)
     if p.type.shape != (count,):
         raise TypeMismatch(
             f"choice needs one probability for each of {how_many(count, 'element')}, "
@@ -291,7 +300,7 @@ def categorical(
             f"categorical needs logits that are floating-point numbers, but got "
             f"{logits.type}. Convert them, as in logits.astype('float32')."
         )
-    check_mode("categorical", mode or "low")
+    check_mode("categorical", "low" if mode is None else mode)
     axis = canonical_axis("categorical", axis, logits.type.ndim)
     batch = (*logits.type.shape[:axis], *logits.type.shape[axis + 1 :])
     shape = batch if shape is None else sample_shape("categorical", shape)

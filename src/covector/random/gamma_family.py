@@ -14,7 +14,7 @@ from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
-from covector.numpy.axes import with_out_sharding
+from covector.numpy.axes import as_count, with_out_sharding
 from covector.random.arguments import (
     check_method,
     drawn,
@@ -275,7 +275,7 @@ def ball(
     True
     """
     key, dtype = single_key("ball", key), float_dtype("ball", dtype)
-    shape = (*sample_shape("ball", shape), *sample_shape("ball", d, "d"))
+    shape = (*sample_shape("ball", shape), as_count("ball", d, "d"))
     _, (p,) = parameters("ball", (), dtype, p)
     return with_out_sharding(draw_ball(key, p, shape=shape), out_sharding)
 

@@ -112,7 +112,7 @@ def gumbel(
 
     See also: ``categorical``.
     """
-    check_mode("gumbel", mode or "low")
+    check_mode("gumbel", "low" if mode is None else mode)
     return drawn(
         draw_gumbel, key, shape, dtype, fine=mode == "high", out_sharding=out_sharding
     )

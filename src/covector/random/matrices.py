@@ -4,7 +4,6 @@ multivariate_normal    mean + F z, where F Fᵀ is the covariance and z a normal
 orthogonal             the Q of a matrix of normal numbers, uniformly distributed
 """
 
-import operator
 from typing import Any, Literal
 
 from covector import numpy as cnp
@@ -14,7 +13,7 @@ from covector.core.array_like import Array
 from covector.core.convert import asked_dtype
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, TypeMismatch, how_many
-from covector.numpy.axes import with_out_sharding
+from covector.numpy.axes import as_integer, with_out_sharding
 from covector.numpy.promote import promote_dtypes_inexact, standard_promotion
 from covector.operations.casting import convert
 from covector.random.arguments import (
@@ -138,8 +137,8 @@ def orthogonal(
     True
     """
     who = "orthogonal"
-    rows = operator.index(n)
-    columns = rows if m is None else operator.index(m)
+    rows = as_integer(who, n, "n")
+    columns = rows if m is None else as_integer(who, m, "m")
     if min(rows, columns) < 0:
         raise ArgumentError(
             f"{who}: a matrix cannot have {how_many(rows, 'row')} and "

@@ -1,7 +1,5 @@
 """Triangular factors; equations with triangular and tridiagonal matrices."""
 
-import operator
-
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
@@ -9,6 +7,7 @@ from covector.core.convert import as_array, scalar
 from covector.core.types import show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.lax.control_flow import scan
+from covector.numpy.axes import as_integer
 from covector.operations.linear_algebra import lapack
 from covector.operations.linear_algebra.cholesky import cholesky as cholesky_
 from covector.operations.linear_algebra.lu import LUPivotsToPermutation
@@ -157,8 +156,9 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     >>> print(lu_pivots_to_permutation(cnp.array([2, 2]), 3))
     [2 0 1]
     """
-    op = LUPivotsToPermutation(operator.index(permutation_size))
-    return op(as_array(pivots, "lu_pivots_to_permutation"))
+    who = "lu_pivots_to_permutation"
+    rows = as_integer(who, permutation_size, "permutation_size")
+    return LUPivotsToPermutation(rows)(as_array(pivots, who))
 
 
 def triangular_solve(

@@ -4,7 +4,6 @@ They are computed in exact or double precision and rounded once.
 """
 
 import math
-import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -13,6 +12,7 @@ from covector.core.annotations import DTypeLike, HostArray
 from covector.core.array_like import Array
 from covector.core.number_info import issubdtype
 from covector.errors import ArgumentError, DTypeError
+from covector.numpy.axes import as_integer
 from covector.numpy.creation import array
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def size_of(who: str, n: int, least: int = 0) -> int:
-    n = operator.index(n)
+    n = as_integer(who, n, "n")
     if n < least:
         raise ArgumentError(f"{who} needs a size of at least {least}, but got {n}.")
     return n
@@ -82,7 +82,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     [[ 1  1]
      [ 1 -1]]
     """
-    n = operator.index(n)
+    n = as_integer("hadamard", n, "n")
     if n < 1 or n & (n - 1):
         raise ArgumentError(f"hadamard needs a power of two, but got {n}.")
     if issubdtype(dtype, np.bool_):
