@@ -20,14 +20,21 @@ _short = reprlib.Repr()
 _short.maxother = _short.maxstring = _LONGEST
 
 
-def failing_call(frame: FrameType) -> str:
+def failing_call(frame: FrameType, public: bool = False) -> str:
     """``covector.numpy.tri got N=2.5``, of a frame of covector's; arguments with their
-    defaults are left out. Nothing, where it is not a public function.
+    defaults are left out. Nothing, where it is not a function that a module shows, or
+    if ``public`` one of a package that users know.
     """
     name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
     fun: Any = frame.f_globals.get(name)
     package = _package(fun, name, module)
     if name.startswith("_") or package is None:
+        return ""
+    if (
+        public
+        and package.count(".") > 1
+        and not hasattr(sys.modules[package], "__path__")
+    ):
         return ""
     parameters = inspect.signature(fun).parameters.values()
     given = [(p, frame.f_locals.get(p.name, p.default)) for p in parameters]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.errors import TypeMismatch
+from covector.errors import InconclusiveDimensionOperation, TypeMismatch
 
 Shape = tuple[int, ...]
 
@@ -29,6 +29,33 @@ def as_size(n: Any) -> int:
     is an int of a class of its own, stays one.
     """
     return n if isinstance(n, int) and type(n) is not bool else operator.index(n)
+
+
+def is_none(size: int) -> bool:
+    """Whether a number of elements is known to be 0: a symbolic one may be."""
+    return type(size) is int and not size
+
+
+def min_size(m: int, n: int) -> int:
+    """The smaller of two sizes. Of symbolic ones it must be known which that is, but
+    not whether they are equal.
+    """
+    return n if _is_at_least(m, n) else m
+
+
+def max_size(m: int, n: int) -> int:
+    """The larger of two sizes, likewise."""
+    return m if _is_at_least(m, n) else n
+
+
+def _is_at_least(m: int, n: int) -> bool:
+    try:
+        return m >= n
+    except InconclusiveDimensionOperation as undecided:
+        try:
+            return not m <= n
+        except InconclusiveDimensionOperation:
+            raise undecided from None
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

@@ -39,6 +39,8 @@ def read_constraints(text: str) -> list[Constraint]:
                     whole = function("floordiv", mod.left, mod.right)
                     rest = whole * mod.right + b - mod.left
                     made.append(Constraint(rest, True, text))
+                    if not b.terms and len(mod.left.terms) == 1:  # one of at least 1
+                        made.append(Constraint(mod.left - mod.right, False, text))
             return made
     raise ArgumentError(
         "a constraint is like 'b >= 4', '2*b <= c' or 'mod(b, 8) == 0', but got "

@@ -19,17 +19,23 @@ from typing import Any
 from covector import options
 from covector.core import dtypes, source
 from covector.core.convert import as_array
+from covector.core.failing_call import failing_call
+from covector.core.primitive import Primitive
+from covector.core.types import HasType
 from covector.errors import ArgumentError, InconclusiveDimensionOperation
 from covector.export import expressions
 from covector.export.constraints import Constraint, of_quotients, read_constraints
 from covector.export.expressions import Expression, Function, number
 from covector.export.size_of_dimension import SizeOfDimension
+from covector.numpy.indexing import index
 
 Bounds = tuple[float, float]
 #: sizes to begin with: primes, whose products differ; and multiples of all numbers up
-#: to 10, where what is left over by a division differs from that of primes
+#: to 10, where what is left over by a division differs from that of primes. Of the
+#: primes, the first three are 1 more than a multiple of 64, so that halves of halves,
+#: rounded up, are odd; the next three are 1 less, so that those rounded down are.
 _SIZES = (
-    (10007, 12011, 14009, 16007, 18013, 20011, 22003, 24001, 26003, 28001),
+    (10177, 13633, 17729, 11839, 15551, 19391, 21569, 25793, 23743, 27967),
     tuple([2520 * k for k in (5, 7, 8, 9, 11, 12, 13, 16, 17, 19)]),
 )
 _TRIES = 20_000
@@ -178,9 +184,24 @@ class SymbolicScope:
             low, high = low + bounds[0], high + bounds[1]
         return low, high
 
+    def _of_variable(self, name: str) -> Bounds:
+        """What constraints on this variable alone say."""
+        low, high = 1.0, math.inf
+        for constraint in self.constraints:
+            rest = dict(constraint.expression.terms)
+            factor = rest.pop((name,), 0)
+            bound = -rest.pop((), 0)
+            if rest or abs(factor) != 1:
+                continue
+            if factor > 0 or constraint.equal:
+                low = max(low, bound * factor)
+            if factor < 0 or constraint.equal:
+                high = min(high, bound * factor)
+        return low, high
+
     def _bounds_of_atom(self, atom: expressions.Atom) -> Bounds:
         if isinstance(atom, str):
-            return 1, math.inf
+            return self._of_variable(atom)
         (a, b), (c, d) = map(self._rough_bounds, (atom.left, atom.right))
         if atom.name == "max":
             return max(a, c), max(b, d)
@@ -203,6 +224,33 @@ def _floor(x: float, y: float) -> float:
 def _product(one: Bounds, two: Bounds) -> Bounds:
     ends = [0.0 if 0 in (x, y) else x * y for x in one for y in two]
     return min(ends), max(ends)
+
+
+def _asking_call(frame: FrameType | None) -> str:
+    """``covector.numpy.split got ary=f32[b]: ``, the call of the user's that asks about
+    a size; nothing where he asks himself.
+    """
+    call = ""
+    while frame is not None and source.is_own(frame.f_code.co_filename):
+        op, indexed = frame.f_locals.get("self"), frame.f_locals.get("x")
+        if frame.f_code is index.__code__ and isinstance(indexed, HasType):
+            call = f"an index of {indexed.type}"
+        elif isinstance(op, Primitive):
+            call = call or op.name
+        call = failing_call(frame, public=True) or call
+        frame = frame.f_back
+    return f"{call}: " if call else ""
+
+
+def _hint(size: "Dimension", sign: str, other: Any) -> str:
+    """A constraint that decides the comparison."""
+    least = 1 if sign == "!=" else other + 1 if sign in (">", "<=") else other
+    match size.expression.terms:
+        case (((Function(name="mod"),), 1),) if sign in ("!=", "<"):
+            text = f"{size} == 0"
+        case _:
+            text = f"{size} >= {least}"
+    return f'symbolic_shape(…, constraints=["{text}"])'
 
 
 class Dimension(int):
@@ -360,9 +408,9 @@ class Dimension(int):
         yes, no = decide(*difference)
         if not (yes or no):
             raise InconclusiveDimensionOperation(
-                f"{self} {sign} {other} holds for some sizes and not for others, "
-                "so a program for all of them cannot depend on it. Say what is known: "
-                f'symbolic_shape(…, constraints=["{self} >= …"]).'
+                f"{_asking_call(sys._getframe(2))}{self} {sign} {other} holds for some "
+                "sizes and not for others, so a program for all of them cannot depend "
+                f"on it. Say what is known, such as {_hint(self, sign, other)}."
             )
         return yes
 

@@ -1,6 +1,6 @@
 """Convolutions: ``conv_general_dilated`` and its special cases."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from covector.core import dtypes
@@ -15,16 +15,20 @@ from covector.lax.convolution_shapes import (
     explicit_padding,
     transposed_padding,
 )
+from covector.lax.same_padding import is_open, same_padded
+from covector.numpy.axes import as_integer
 from covector.operations.casting import convert
 from covector.operations.contraction import DotGeneral
 from covector.operations.conv_patches import patches
 from covector.operations.convolution import ConvGeneralDilated
+from covector.operations.convolution_checks import check_steps
 from covector.operations.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
     PrecisionLike,
     exactness,
 )
+from covector.operations.sliding_windows import dilated
 from covector.operations.transposing import Rev, Transpose
 
 __all__ = [
@@ -94,18 +98,17 @@ def conv_general_dilated(
     lhs, rhs = as_array(lhs, who), as_array(rhs, who)
     numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     op = ConvGeneralDilated(
-        _ints(window_strides),
+        _ints(who, window_strides, "window_strides"),
         (),
-        _dilation(lhs_dilation, lhs),
-        _dilation(rhs_dilation, rhs),
+        _dilation(who, lhs_dilation, lhs, "lhs_dilation"),
+        _dilation(who, rhs_dilation, rhs, "rhs_dilation"),
         numbers,
-        int(feature_group_count),
-        int(batch_group_count),
+        as_integer(who, feature_group_count, "feature_group_count"),
+        as_integer(who, batch_group_count, "batch_group_count"),
         _exactness(precision, who),
         _element_type(preferred_element_type, lhs),
     )
-    pads = explicit_padding(who, padding, op, lhs.shape, rhs.shape)
-    op = op.changed(padding=pads)
+    lhs, op = _padded(who, lhs, padding, op, rhs.shape)
     if not lhs.dtype == rhs.dtype == dtypes.bool_:
         return op(lhs, rhs)
     count = op.changed(preferred_element_type=None)
@@ -113,12 +116,28 @@ def conv_general_dilated(
     return convert(counts, op.preferred_element_type or dtypes.bool_)
 
 
-def _ints(values: Ints) -> tuple[int, ...]:
-    return tuple([int(n) for n in values])
+def _ints(who: str, values: Ints, name: str) -> tuple[int, ...]:
+    if not isinstance(values, Iterable):
+        raise ArgumentError(f"{who}: {name} must be integers, but got {values!r}.")
+    return tuple([as_integer(who, n, name, "integers") for n in values])
 
 
-def _dilation(values: Ints | None, x: Value) -> tuple[int, ...]:
-    return (1,) * (x.ndim - 2) if values is None else _ints(values)
+def _dilation(who: str, values: Ints | None, x: Value, name: str) -> tuple[int, ...]:
+    return (1,) * (x.ndim - 2) if values is None else _ints(who, values, name)
+
+
+def _padded(
+    who: str, lhs: Array, padding: Padding, op: ConvGeneralDilated, rhs_shape: Ints
+) -> tuple[Array, ConvGeneralDilated]:
+    """The operation with its padding; what that cannot say is around ``lhs`` now."""
+    pads = explicit_padding(who, padding, op, lhs.shape, rhs_shape)
+    a, b, _ = op.dimension_numbers
+    steps = zip(a[2:], b[2:], op.rhs_dilation, op.window_strides, strict=False)
+    for axis, of_rhs, dilation, stride in steps:
+        span = dilated(rhs_shape[of_rhs], dilation)
+        if pads and is_open(padding, lhs.shape[axis], span, stride):
+            lhs = same_padded(lhs, axis, span, stride, str(padding))
+    return lhs, op.changed(padding=pads)
 
 
 def _exactness(precision: PrecisionLike, who: str) -> Any:
@@ -213,10 +232,11 @@ def conv_transpose(
     if dimension_numbers is None:
         dimension_numbers = _features_last(lhs.ndim)
     numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
-    dilation = _dilation(rhs_dilation, rhs)
+    dilation = _dilation(who, rhs_dilation, rhs, "rhs_dilation")
+    steps = _ints(who, strides, "strides")
     window = [rhs.shape[axis] for axis in numbers.rhs_spec[2:]]
     pads = transposed_padding(
-        who, padding, window, _ints(strides), dilation, use_consistent_padding
+        who, padding, window, steps, dilation, use_consistent_padding
     )
     if transpose_kernel:
         first, second, *spatial = numbers.rhs_spec
@@ -227,7 +247,7 @@ def conv_transpose(
         rhs,
         (1,) * len(window),
         pads,
-        strides,
+        steps,
         dilation,
         numbers,
         precision=precision,
@@ -269,19 +289,21 @@ def conv_general_dilated_patches(
      [1. 2. 3.]]
     """
     who = "conv_general_dilated_patches"
-    lhs, taps = as_array(lhs, who), _ints(filter_shape)
+    lhs, taps = as_array(lhs, who), _ints(who, filter_shape, "filter_shape")
+    exactness(precision, who)
     numbers = conv_dimension_numbers(lhs.shape, (1, 1, *taps), dimension_numbers)
     canonical = ConvDimensionNumbers(*[tuple(range(lhs.ndim))] * 3)
     op = ConvGeneralDilated(
-        _ints(window_strides),
+        _ints(who, window_strides, "window_strides"),
         (),
-        _dilation(lhs_dilation, lhs),
-        _dilation(rhs_dilation, lhs),
+        _dilation(who, lhs_dilation, lhs, "lhs_dilation"),
+        _dilation(who, rhs_dilation, lhs, "rhs_dilation"),
         canonical,
     )
+    check_steps(who, op)
     lhs = Transpose(numbers.lhs_spec)(lhs)
-    pads = explicit_padding(who, padding, op, lhs.shape, (1, 1, *taps))
-    made = patches(lhs, op.changed(padding=pads).windows, taps)
+    lhs, op = _padded(who, lhs, padding, op, (1, 1, *taps))
+    made = patches(lhs, op.windows, taps)
     back = sorted(range(lhs.ndim), key=numbers.out_spec.__getitem__)
     made = Transpose(tuple(back))(made)
     dtype = _element_type(preferred_element_type, lhs)

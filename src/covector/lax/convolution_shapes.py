@@ -1,11 +1,13 @@
 """Dimension numbers, padding and shapes of convolutions."""
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, TypeAlias
 
 from covector.core import dtypes
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, max_size
 from covector.errors import ArgumentError, how_many
+from covector.lax.same_padding import is_open
 from covector.operations.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilated,
@@ -117,8 +119,9 @@ def padtype_to_pads(
         return [(0, 0)] * len(in_shape)
     pads = []
     for n, k, s in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max((-(-n // s) - 1) * s + k - n, 0)
-        few, many = int(total // 2), int(total - total // 2)
+        total = max_size((-(-n // s) - 1) * s + k - n, 0) if k > 1 else 0
+        few = total // 2
+        many = total - few
         pads.append((few, many) if name == "SAME" else (many, few))
     return pads
 
@@ -141,13 +144,27 @@ def explicit_padding(
     lengths = [lhs_shape[k] for k in a[2:]]
     sizes = [rhs_shape[k] for k in b[2:]]
     spans = [dilated(n, d) for n, d in zip(sizes, op.rhs_dilation, strict=True)]
-    return tuple(padtype_to_pads(lengths, spans, op.window_strides, padding))
+    return fixed_pads(lengths, spans, op.window_strides, padding)
+
+
+def fixed_pads(lengths: Ints, spans: Ints, strides: Ints, padding: str) -> Padding:
+    """The pairs that ``padding`` stands for; none where ``same_padded`` is to make
+    them.
+    """
+    return tuple(
+        [
+            (0, 0)
+            if is_open(padding, n, k, s)
+            else padtype_to_pads((n,), (k,), (s,), padding)[0]
+            for n, k, s in zip(lengths, spans, strides, strict=True)
+        ]
+    )
 
 
 def _pairs(who: str, padding: Any) -> Padding:
     try:
-        return tuple([(int(low), int(high)) for low, high in padding])
-    except TypeError as error:
+        return tuple([(index(low), index(high)) for low, high in padding])
+    except (TypeError, ValueError) as error:
         raise ArgumentError(
             f"{who} needs padding as a string or as a pair (low, high) for each "
             f"spatial axis, but got {padding!r}."

@@ -9,6 +9,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import arrays, check_functions
 from covector.core.source import function_line, function_name
+from covector.core.types import min_size
 from covector.errors import AxisError, TreeMismatch, TypeMismatch
 from covector.lax.loop_arguments import leading_length, natural
 from covector.operations.joining import Concatenate, Stack
@@ -51,7 +52,7 @@ def map(f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> 
     who = f"map of {function_line(f)}"
     loop = Loop(who, function_name(f))
     length = leading_length(xs, None, who, "an array in xs")
-    size = min(natural(batch_size or 0, "batch_size", who), length)
+    size = min_size(natural(batch_size or 0, "batch_size", who), length)
     if not size:
         return _each(loop, f, xs, length)
     xs = tree.map(as_array, xs)

@@ -5,11 +5,15 @@ from typing import Any
 
 from covector import tree
 from covector.core.annotations import ArrayLike, PyTree
+from covector.core.array_like import Array
+from covector.core.jaxpr import Jaxpr
+from covector.core.types import as_size
 from covector.dispatch.debug_nans import as_one
-from covector.lax.convolution_shapes import padtype_to_pads
+from covector.lax.convolution_shapes import fixed_pads, padtype_to_pads
 from covector.lax.reductions import combination
+from covector.lax.same_padding import is_open, same_padded
 from covector.operations.sliding_windows import Window, dilated
-from covector.programs.control_flow.reduce import reduce_windows_flat
+from covector.programs.control_flow.reduce import reduce_windows_flat, window_identity
 
 __all__ = ["reduce_window", "reduce_window_shape_tuple"]
 
@@ -57,11 +61,35 @@ def reduce_window(
         "reduce_window", operand, init_value, computation
     )
     window = window_dimensions, window_strides, padding, base_dilation, window_dilation
+    arrays, pads = _padded(arrays, program, window)
+    window = window_dimensions, window_strides, pads, base_dilation, window_dilation
     fields = _fields(arrays[0].type.shape, *window)
     outs = as_one(
         lambda *xs: reduce_windows_flat(program, xs, initial, fields), *arrays
     )
     return tree.unflatten(structure, outs)
+
+
+def _padded(
+    arrays: Sequence[Array], program: Jaxpr, window: Sequence[Any]
+) -> tuple[Sequence[Array], Padding]:
+    """The arrays with the zeros of "SAME" along axes of symbolic length, if there are
+    such and zeros are the identity of a program; and the padding that is left to do.
+    """
+    sizes, steps, padding, _, gaps = window
+    shape = arrays[0].type.shape
+    ones = (1,) * len(shape)
+    spans = [dilated(k, g) for k, g in zip(sizes, gaps or ones, strict=False)]
+    axes = [*zip(shape, spans, steps or ones, strict=False)]
+    found = [k for k, axis in enumerate(axes) if is_open(padding, *axis)]
+    fill = window_identity(program, arrays[0].type.dtype) if found else None
+    if fill is None or len(arrays) > 1:
+        return arrays, padding
+    (x,) = arrays
+    for k in found:
+        x = same_padded(x, k, *axes[k][1:], padding, fill)
+    lengths, widths, strides = zip(*axes, strict=True)
+    return [x], fixed_pads(lengths, widths, strides, padding)
 
 
 def reduce_window_shape_tuple(
@@ -112,7 +140,7 @@ def _fields(
     return [
         tuple(sizes),
         strides,
-        tuple([(int(low), int(high)) for low, high in pads]),
+        tuple([(as_size(low), as_size(high)) for low, high in pads]),
         base,
         gaps,
     ]

@@ -1,6 +1,5 @@
 """Window functions of signal processing: ``hanning``, ``kaiser`` and the like."""
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from covector.core.array import from_host
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
+from covector.numpy.axes import as_integer, known_length
 from covector.numpy.promote import inexact
 from covector.numpy.special import i0
 from covector.operations.casting import convert
@@ -72,7 +72,7 @@ def kaiser(M: int, beta: Any) -> Array:
 
 
 def _count(who: str, M: Any) -> int:
-    count = operator.index(M)
+    count = known_length(who, as_integer(who, M, "M"))
     if count < 0:
         raise ArgumentError(f"{who} cannot make a window of {count} weights.")
     return count

@@ -32,17 +32,22 @@ def check_axes(op: "ConvGeneralDilated", lhs: ArrayType, rhs: ArrayType) -> None
                 f"{how_many(rank, 'spatial axis', 'spatial axes')}, but is "
                 f"{getattr(op, name)}."
             )
-    for name in ("window_strides", "lhs_dilation", "rhs_dilation"):
-        if any(step < 1 for step in getattr(op, name)):
-            raise ArgumentError(
-                f"{who}: {name} must be positive, but is {getattr(op, name)}."
-            )
+    check_steps(who, op)
     for window, axis in zip(op.windows, op.dimension_numbers.lhs_spec[2:], strict=True):
         length = dilated(lhs.shape[axis], window.lhs_dilation)
         if length + window.low + window.high < 0:
             raise TypeMismatch(
                 f"{who}: the padding {(window.low, window.high)} cuts off more "
                 f"than there is along axis {axis} of lhs."
+            )
+
+
+def check_steps(who: str, op: "ConvGeneralDilated") -> None:
+    """Raise where a stride or a dilation is not positive."""
+    for name in ("window_strides", "lhs_dilation", "rhs_dilation"):
+        if any(step < 1 for step in getattr(op, name)):
+            raise ArgumentError(
+                f"{who}: {name} must be positive, but is {getattr(op, name)}."
             )
 
 

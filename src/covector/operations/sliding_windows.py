@@ -29,7 +29,11 @@ class Window(NamedTuple):
         """The number of positions of a window of this length along an axis."""
         room = dilated(length, self.lhs_dilation) + self.low + self.high
         span = dilated(window, self.rhs_dilation)
-        return (room - span) // self.stride + 1 if 0 <= room >= span else 0
+        # With less room, the quotient is below −1; that a size is at least 1 may tell
+        # a symbolic room that it is not.
+        if 0 <= room >= span - self.stride:
+            return (room - span) // self.stride + 1
+        return 0
 
     def num_meetings(self, length: int, window: int) -> int:
         """The number of times that a tap meets an element, not a margin or a gap."""

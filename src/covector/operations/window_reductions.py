@@ -23,7 +23,7 @@ from covector.core.convert import scalar
 from covector.core.host_budget import CALL, LARGE_PACE
 from covector.core.host_values import in_numpy_dtype
 from covector.core.primitive import Operand, Primitive, operation
-from covector.core.types import ArrayType, Shape
+from covector.core.types import ArrayType, Shape, is_none
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.hlo import HloResults, HloValue
@@ -187,7 +187,7 @@ class WindowReduction(Windowed):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
-        if not out.size:
+        if is_none(out.size):
             return ctx.constant(0, out)
         wide = dtypes.float32 if self.widens(source.dtype) else source.dtype
         return ctx.through(

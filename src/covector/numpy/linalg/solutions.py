@@ -1,6 +1,5 @@
 """Solutions of equations, inverses, least squares, and determinants."""
 
-import operator
 from math import prod
 from typing import NamedTuple
 
@@ -10,7 +9,9 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.types import max_size
 from covector.errors import ArgumentError, LinAlgError, TypeMismatch, how_many
+from covector.numpy.axes import as_integer
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.filling import zeros
 from covector.numpy.linalg.factorizations import svdvals
@@ -196,7 +197,7 @@ def _tolerance(who: str, x: Value, given: ArrayLike | None, factor: int) -> Arra
     *stack, m, n = x.type.shape
     if given is None:
         eps = float(np.finfo(dtype).eps)
-        longer = factor * (m if m > n else n)
+        longer = factor * max_size(m, n)
         fraction = convert(as_array(longer * eps), dtype)
     else:
         fraction = convert(as_array(given, who), dtype)
@@ -312,7 +313,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     (4, 2, 2)
     """
     x = as_array(a, "tensorinv")
-    ind = operator.index(ind)
+    ind = as_integer("tensorinv", ind, "ind")
     if ind <= 0:
         raise ArgumentError(
             f"tensorinv needs a positive number of axes, but got {ind}."

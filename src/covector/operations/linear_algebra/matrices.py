@@ -10,7 +10,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import DType, Value
 from covector.core.convert import scalar
-from covector.core.types import ArrayType, Shape
+from covector.core.types import ArrayType, Shape, min_size
 from covector.operations.broadcasting import BroadcastInDim, ReduceSum
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, ge, gt, ne
@@ -93,7 +93,7 @@ def upper_triangle(x: Value, k: int = 0) -> Value:
 def diagonal(x: Value) -> Value:
     """The diagonals of matrices, as vectors."""
     *stack, rows, columns = x.type.shape
-    length, none = min(rows, columns), (0,) * len(stack)
+    length, none = min_size(rows, columns), (0,) * len(stack)
     # In the flattened matrix, the next element is columns + 1 further.
     end = (length - 1) * (columns + 1) + 1 if length else 0
     strides = (*[1] * len(stack), columns + 1)

@@ -11,7 +11,7 @@ from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.primitive import Linearized
 from covector.core.staging import stage
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, min_size
 from covector.core.work import Work
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloValue
@@ -52,7 +52,7 @@ class PseudoInverse(lapack.OnMatrices):
                 f"count as zero, but got {a} and {rcond}."
             )
         m, n = a.shape[-2:]
-        return lapack.stack_of(a, (n, m)), lapack.real_stack_of(a, (min(m, n),))
+        return lapack.stack_of(a, (n, m)), lapack.real_stack_of(a, (min_size(m, n),))
 
     def linearize(self, active: Sequence[bool], a: Value, rcond: Value) -> Linearized:
         # As long as the rank stays, with P = A⁺ (Golub and Pereyra, 1973):

@@ -11,7 +11,7 @@ from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.primitive import Linearized, operation
 from covector.core.staging import stage
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, min_size
 from covector.core.work import Work
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import BroadcastInDim
@@ -57,7 +57,7 @@ class HouseholderQR(lapack.OnMatrices):
 
     def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
         lapack.check_matrices("qr", a)
-        taus = lapack.stack_of(a, (min(a.shape[-2:]),))
+        taus = lapack.stack_of(a, (min_size(*a.shape[-2:]),))
         if not self.pivoting:
             return a.strong(), taus
         return a.strong(), taus, lapack.stack_of(a, a.shape[-1:], dtypes.int32)
@@ -65,7 +65,7 @@ class HouseholderQR(lapack.OnMatrices):
     def linearize(self, active: Sequence[bool], a: Value) -> Linearized:
         found, taus, *order = self(a)
         *_, m, n = a.type.shape
-        k = min(m, n)
+        k = min_size(m, n)
         reflections = leading(found, m, k)
         q = householder_product(reflections, taus)[0]
         moved = _moved(q, upper_triangle(leading(found, k, n)), order)
@@ -85,7 +85,7 @@ class HouseholderQR(lapack.OnMatrices):
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
         m, n = types[0].shape[-2:]
-        k = min(m, n)
+        k = min_size(m, n)
         return lapack.work_on(types[0], 2 * k**2 * (max(m, n) - k / 3))
 
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
@@ -130,7 +130,7 @@ class QR(lapack.OnMatrices):
     def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
         found, _, *order = HouseholderQR(self.pivoting).type_rule(a)
         m, n = a.shape[-2:]
-        k = m if self.full_matrices else min(m, n)
+        k = m if self.full_matrices else min_size(m, n)
         return lapack.stack_of(found, (m, k)), lapack.stack_of(found, (k, n)), *order
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
@@ -141,7 +141,7 @@ class QR(lapack.OnMatrices):
 
     def _formula(self, a: Value) -> Sequence[Value]:
         *_, m, n = a.type.shape
-        k = min(m, n)
+        k = min_size(m, n)
         columns = m if self.full_matrices else k
         found, taus, *order = HouseholderQR(self.pivoting)(a)
         (q,) = householder_product(padded(leading(found, m, k), m, columns), taus)
@@ -163,7 +163,7 @@ def _moved(
     diagonal is that of Ω, and so is the imaginary part of the diagonal.
     """
     *_, m, columns = q.type.shape
-    k = min(m, r.type.shape[-1])
+    k = min_size(m, r.type.shape[-1])
     square, qh = leading(r, k, k), adjoint(q)
     divide = TriangularSolve(False, False)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.primitive import Linearized, operation
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, max_size, min_size
 from covector.core.work import Work
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import zeros
@@ -53,7 +53,7 @@ class SVD(lapack.OnMatrices):
     def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
         lapack.check_matrices("svd", a)
         m, n = a.shape[-2:]
-        k = min(m, n)
+        k = min_size(m, n)
         values = lapack.real_stack_of(a, (k,))
         if not self.vectors:
             return (values,)
@@ -70,9 +70,9 @@ class SVD(lapack.OnMatrices):
         factors = SVD(self.full_matrices and self.vectors)(a)
         u, s, vh = factors
         *_, m, n = a.type.shape
-        k = min(m, n)
+        k = min_size(m, n)
         u1, v1 = leading(u, m, k), adjoint(leading(vh, k, n))
-        least = largest(s) * rounding(max(m, n), a.type.dtype)
+        least = largest(s) * rounding(max_size(m, n), a.type.dtype)
         gaps = convert(inverse_gaps(s, s, least), a.type.dtype)
         sums = convert(inverse_gaps(-s, s, least), a.type.dtype)
         inverse = diagonal(sums) * scalar(2, a.type.dtype)

@@ -28,7 +28,7 @@ from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Primitive
 from covector.core.source import function_line, function_name
 from covector.core.staging import Staged, stage
-from covector.core.types import ArrayType, show_types
+from covector.core.types import ArrayType, is_none, show_types
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
 from covector.operations.arithmetic import Add, Mul
 from covector.operations.bitwise import And, Or, Xor, and_, or_
@@ -104,6 +104,14 @@ def _reductions(jaxpr: Jaxpr) -> tuple[Any, Any, Any]:
     return REDUCTIONS.get(type(single_operation(jaxpr)), (None, None, None))
 
 
+def window_identity(jaxpr: Jaxpr, dtype: DType) -> Any:
+    """What can stand around the operand of a reduction of windows by this program, and
+    change nothing; None where that is not known.
+    """
+    _, reduction, identity = _reductions(jaxpr)
+    return identity(dtype) if reduction is not None else None
+
+
 def _reduced(
     jaxpr: Jaxpr,
     operands: Sequence[Value],
@@ -167,7 +175,7 @@ def sliding_program(jaxpr: Jaxpr, types: tuple[ArrayType, ...], *fields: Any) ->
 
     def reduced(*args: Any) -> Sequence[Any]:
         starts = [BroadcastInDim(shape, ())(i) for i in args[k:]]
-        if not starts[0].type.size or not types[0].size:
+        if is_none(starts[0].type.size) or is_none(types[0].size):
             return starts
         padded = _with_holes(op, args[:k])
         if not jaxpr.memo(looks_associative):

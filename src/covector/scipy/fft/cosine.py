@@ -22,6 +22,7 @@ from covector.core.annotations import ArrayLike, Axes, HostArray, ShapeLike, Val
 from covector.core.array import from_host
 from covector.core.array_like import Array
 from covector.errors import ArgumentError
+from covector.numpy.axes import known_length
 from covector.numpy.axis_order import flip, moveaxis
 from covector.numpy.concatenation import concatenate
 from covector.numpy.fft import fft, irfft, rfft
@@ -169,7 +170,7 @@ def _along_axis(
 ) -> Array:
     """The transform of a real signal along an axis."""
     x = moveaxis(x, axis, -1)
-    n = x.type.shape[-1]
+    n = known_length("a cosine or sine transform", x.type.shape[-1])
     count = 2 * (n - 1) if type == 1 else 2 * n
     type = _INVERSES[type] if inverse else type
     before = after = np.ones(n)

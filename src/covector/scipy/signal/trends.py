@@ -9,7 +9,7 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array import from_host
 from covector.core.array_like import Array
 from covector.errors import ArgumentError
-from covector.numpy.axes import canonical_axis, canonical_shape
+from covector.numpy.axes import canonical_axis, canonical_shape, known_length
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.concatenation import concatenate
 from covector.numpy.promote import inexact
@@ -66,7 +66,7 @@ def detrend(
 
 def _without_line(x: Value) -> Array:
     """Segments, along the last axis, without their lines of least squares."""
-    n = x.type.shape[-1]
+    n = known_length("detrend", x.type.shape[-1])
     x = x - mean(x, -1, keepdims=True)
     t = np.arange(n) - (n - 1) / 2
     t /= np.sqrt(t @ t) or 1.0  # of norm 1, or of one element 0
