@@ -82,7 +82,7 @@ WORDS = {
     "split(x, 1.5)": (lambda: cnp.split(X, 1.5), "indices_or_sections must be an int"),
     "insert(x, 99)": (
         lambda: cnp.insert(V, 99, 1.0),
-        "length 4 takes indices from -4 to 4, but got 99",
+        "takes indices from -4 to 4 along an axis of this length, but got 99",
     ),
     "x['a']": (lambda: cnp.asarray(V)[np.array(["a"])], "cannot be indexed"),
     "take(mode=['a'])": (

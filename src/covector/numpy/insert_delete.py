@@ -182,7 +182,7 @@ def _insertion_positions(obj: Any, n: int) -> Any:
         known = np.asarray(given)
         if known.size and not (-n <= known.min() and known.max() <= n):
             raise InvalidIndex(
-                f"insert along an axis of length {n} takes indices from {-n} to {n}, "
+                f"insert takes indices from {-n} to {n} along an axis of this length, "
                 f"but got {known.tolist()}."
             )
     positions = counted(given, n)
