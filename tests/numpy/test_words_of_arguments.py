@@ -22,7 +22,7 @@ WORDS = {
         lambda: cnp.argwhere(V, size=1.5),
         "size must be an integer",
     ),
-    "unique(size=-1)": (lambda: cnp.unique(V, size=-2), "size must not be negative"),
+    "unique(size=-1)": (lambda: cnp.unique(V, size=-1), "size must not be negative"),
     "extract(size='x')": (
         lambda: cnp.extract(V > 0, V, size="x"),
         "must be an integer",

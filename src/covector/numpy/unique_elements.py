@@ -17,7 +17,7 @@ from covector.core.masks import select
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, ConcretizationTypeError
 from covector.lowering.placement import placement_of_known
-from covector.numpy.axes import canonical_axis
+from covector.numpy.axes import as_count, canonical_axis
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.concatenation import concatenate
 from covector.numpy.cumulative import cumsum
@@ -215,7 +215,9 @@ def different(
     else:
         k = canonical_axis("unique", axis, x.type.ndim)
         parts, shape = moveaxis(x, k, 0), (x.type.shape[k],)
-    if size is not None and size and not parts.type.shape[0] and fill_value is None:
+    if size is not None:
+        size = as_count("unique", size, "size")
+    if size and not parts.type.shape[0] and fill_value is None:
         raise ArgumentError(
             f"unique of {x.type}, which has no element, with size={size}: say with "
             "fill_value what to list."
