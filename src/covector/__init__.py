@@ -54,13 +54,6 @@ from covector.core.trace import install_base
 from covector.core.tracebacks import install as install_tracebacks
 from covector.dispatch.checkpoint import checkpoint
 from covector.dispatch.checkpoint import checkpoint as remat
-from covector.dispatch.inspection import (
-    closure_convert,
-    ensure_compile_time_eval,
-    eval_shape,
-    make_jaxpr,
-    typeof,
-)
 from covector.dispatch.jit import jit
 from covector.dispatch.program_cache import clear_caches
 from covector.lowering.evaluate import base
@@ -72,9 +65,7 @@ from covector.placement.transfer import (
     device_get,
     live_arrays,
 )
-from covector.programs.custom_rules.custom_derivative import custom_jvp, custom_vjp
 from covector.programs.higher_order.named_scope import named_call, named_scope
-from covector.programs.remat.policies import checkpoint_policies
 from covector.runtime.client import (
     Device,
     device_count,
@@ -89,7 +80,6 @@ from covector.runtime.memory import bind_description
 from covector.settings import config
 from covector.transforms.derivatives import jvp, linearize, vjp
 from covector.transforms.gradients import grad, value_and_grad
-from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
 from covector.transforms.vmap import vmap
 from covector.version import __version__
 
@@ -134,6 +124,13 @@ if TYPE_CHECKING:
     from covector.core.sharding.context_mesh import set_mesh
     from covector.core.sharding.make_mesh import make_mesh
     from covector.debug.progress import progress
+    from covector.dispatch.inspection import (
+        closure_convert,
+        ensure_compile_time_eval,
+        eval_shape,
+        make_jaxpr,
+        typeof,
+    )
     from covector.dispatch.pmap import pmap
     from covector.environment import print_environment_info
     from covector.placement.make_array import (
@@ -141,12 +138,15 @@ if TYPE_CHECKING:
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
+    from covector.programs.custom_rules.custom_derivative import custom_jvp, custom_vjp
     from covector.programs.custom_rules.custom_gradient import custom_gradient
+    from covector.programs.remat.policies import checkpoint_policies
     from covector.programs.spmd.data_parallel import data_parallel
     from covector.programs.spmd.shard_map_api import shard_map
     from covector.programs.spmd.smap import smap
     from covector.ref import empty_ref, free_ref, freeze, new_ref
     from covector.transforms.compose import compose
+    from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
     from covector.transforms.linear_transpose import linear_transpose
 
 link.connect(numpy, device_put)
@@ -194,19 +194,30 @@ _MODULES = frozenset(
 _FUNCTIONS = {
     "check_gradients": "analysis.gradients.check",
     "check_rule": "analysis.rules",
+    "checkpoint_policies": "programs.remat.policies",
+    "closure_convert": "dispatch.inspection",
     "compose": "transforms.compose",
     "custom_gradient": "programs.custom_rules.custom_gradient",
+    "custom_jvp": "programs.custom_rules.custom_derivative",
+    "custom_vjp": "programs.custom_rules.custom_derivative",
     "data_parallel": "programs.spmd.data_parallel",
     "effects_barrier": "callbacks.callback",
     "empty_ref": "ref",
+    "ensure_compile_time_eval": "dispatch.inspection",
+    "eval_shape": "dispatch.inspection",
     "explain": "analysis.explain.explanation",
     "explain_nan": "analysis.nans.explain_nan",
     "free_ref": "ref",
     "freeze": "ref",
+    "hessian": "transforms.jacobian",
+    "jacfwd": "transforms.jacobian",
+    "jacobian": "transforms.jacobian",
+    "jacrev": "transforms.jacobian",
     "linear_transpose": "transforms.linear_transpose",
     "make_array_from_callback": "placement.make_array",
     "make_array_from_process_local_data": "placement.make_array",
     "make_array_from_single_device_arrays": "placement.make_array",
+    "make_jaxpr": "dispatch.inspection",
     "make_mesh": "core.sharding.make_mesh",
     "new_ref": "ref",
     "pmap": "dispatch.pmap",
@@ -217,6 +228,7 @@ _FUNCTIONS = {
     "set_mesh": "core.sharding.context_mesh",
     "shard_map": "programs.spmd.shard_map_api",
     "smap": "programs.spmd.smap",
+    "typeof": "dispatch.inspection",
 }
 
 
@@ -224,7 +236,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"covector.{name}")
     if name in _FUNCTIONS:
-        return getattr(importlib.import_module(f"covector.{_FUNCTIONS[name]}"), name)
+        found = getattr(importlib.import_module(f"covector.{_FUNCTIONS[name]}"), name)
+        globals()[name] = found
+        return found
     raise namespaces.no_attribute("covector", name)
 
 

@@ -59,7 +59,6 @@ say who, what was wanted, what came (types written like ``f32[4]``), and the way
 
 from collections.abc import Iterable
 from contextvars import ContextVar
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +68,8 @@ from covector import namespaces
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """`` Did you mean 'batch'?``, for a name that is near a known one; else nothing."""
+    from difflib import get_close_matches  # noqa: PLC0415  for messages only
+
     near = get_close_matches(str(name), [str(k) for k in known], 1)
     return f" Did you mean {near[0]!r}?" if near else ""
 

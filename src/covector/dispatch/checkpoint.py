@@ -17,7 +17,6 @@ from covector.dispatch.arguments import JitSpec, Keys, complete_argnums
 from covector.dispatch.jit import PjitFunction
 from covector.errors import ArgumentError
 from covector.programs.higher_order.partition import Policy
-from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.gradients import bind_gradients
 from covector.transforms.vmap import bind_chunks
 
@@ -104,6 +103,9 @@ def checkpoint(
     if memory is not None:
         return run_as(fun, memory_budgets().within_memory(memory, who), who, static)
     from covector.programs.remat.checkpoint import Checkpoint  # noqa: PLC0415  if asked
+    from covector.programs.remat.policies import (  # noqa: PLC0415  if asked
+        checkpoint_policies,
+    )
 
     kept = policy or checkpoint_policies.nothing_saveable
     return run_as(fun, lambda p: p.memo(Checkpoint, kept, prevent_cse), who, static)

@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     Concatenate,
@@ -33,7 +34,7 @@ from covector.core.jaxpr import run, type_of
 from covector.core.references import values_of
 from covector.core.source import function_name, take_names
 from covector.core.trace import context, current
-from covector.dispatch import program_cache, recompiles, stages
+from covector.dispatch import program_cache, recompiles
 from covector.dispatch.arguments import (
     JitOptions,
     JitSpec,
@@ -55,6 +56,9 @@ from covector.lowering.placement import Placement, common_placement, placement_o
 from covector.programs.higher_order.call import call
 from covector.tree.failures import recover
 from covector.tree.registry import registry
+
+if TYPE_CHECKING:
+    from covector.dispatch.stages import Lowered, Traced
 
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
@@ -247,7 +251,7 @@ class PjitFunction(Generic[P, R]):
 
     # -- step by step ------------------------------------------------------------------
 
-    def trace(self, *args: PyTree, **kwargs: PyTree) -> stages.Traced:
+    def trace(self, *args: PyTree, **kwargs: PyTree) -> "Traced":
         """The traced program for these arguments, or what stands for them: types,
         or ``ShapeDtypeStruct``s, which may say shardings.
         """
@@ -257,9 +261,11 @@ class PjitFunction(Generic[P, R]):
         known = program.shardings.abstract_inputs(everything)
         placement, _ = common_placement(known, self.who, program.meshes)
         in_tree, name = signature.key.in_tree, self.__name__
-        return stages.Traced(program, in_tree, placement, name, self.who, self.spec)
+        from covector.dispatch.stages import Traced  # noqa: PLC0415  most programs run
 
-    def lower(self, *args: PyTree, **kwargs: PyTree) -> stages.Lowered:
+        return Traced(program, in_tree, placement, name, self.who, self.spec)
+
+    def lower(self, *args: PyTree, **kwargs: PyTree) -> "Lowered":
         """The StableHLO for these arguments: ``trace(*args).lower()``."""
         return self.trace(*args, **kwargs).lower()
 

@@ -41,7 +41,6 @@ from covector.operations.reductions import ReduceAnd, highest, lowest
 from covector.operations.selection import where
 from covector.operations.transposing import Reshape
 from covector.operations.windows import GatherDimensionNumbers, GatherScatterMode
-from covector.programs.control_flow.scan import Scan
 
 __all__ = [
     "argmax",
@@ -316,6 +315,8 @@ def _search(a: Value, v: Value, *, side: str, all_pairs: bool) -> Array:
     half = scalar(first, dtype)
     (found,) = step(a, v, zeros(ArrayType(v.type.shape, dtype)), half)
     types = [x.type for x in (a, v, found, half)]
+    from covector.programs.control_flow.scan import Scan  # noqa: PLC0415  for many only
+
     search = Scan(stage(step, types, "searchsorted").jaxpr, len(others), 2, 1)
     return search(a, v, found, as_array(np.array(others, dtype)))[0]
 

@@ -23,7 +23,6 @@ from covector.numpy.reshaping import broadcast_to, expand_dims
 from covector.numpy.selection import where as select
 from covector.operations import tree_reduce
 from covector.operations.casting import convert, in_dtype
-from covector.programs.control_flow.scan import Scan
 
 Binary = Callable[[Any, Any], Any]
 
@@ -91,6 +90,8 @@ def _step(f: Binary, x: Value, mask: Any = None) -> tuple[Any, Array]:
     # The combination of two may be of a wider dtype.
     first = convert(first, found.dtype, found.weak)
     program = stage(combine, [found, *elements], getattr(f, "__name__", ""))
+    from covector.programs.control_flow.scan import Scan  # noqa: PLC0415  few fold so
+
     scan = Scan(program.jaxpr, x.shape[0] - 1, len(program.captured), 1)
     total, entries = scan(*program.captured, first, *operands)
     return total, concatenate([first[None], entries])
@@ -113,6 +114,8 @@ def at_in_order(
     flat = a.ravel()
     elements = [x.type.with_shape(()) for x in operands]
     program = stage(change, [flat.type, *elements], getattr(f, "__name__", ""))
+    from covector.programs.control_flow.scan import Scan  # noqa: PLC0415  few fold so
+
     scan = Scan(program.jaxpr, positions.size, len(program.captured), 1)
     return scan(*program.captured, flat, *operands)[0].reshape(a.shape)
 

@@ -46,7 +46,6 @@ from covector.operations.selection import where
 from covector.operations.slicing import Pad, Slice
 from covector.operations.transposing import Reshape, Rev
 from covector.operations.windows import ScatterDimensionNumbers
-from covector.programs.control_flow.control_flow_api import Loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,6 +351,10 @@ def apply_scattered(
     def again(state: Sequence[Value]) -> tuple[Array, ...]:
         k, values = state
         return add(k, one), where(lt(k, times), func(values), values)
+
+    from covector.programs.control_flow.control_flow_api import (  # noqa: PLC0415
+        Loop,  # few programs write like this
+    )
 
     one = scalar(1, dtypes.int32)
     loop = Loop("apply", function_name(func))

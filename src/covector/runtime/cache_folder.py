@@ -17,7 +17,6 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
@@ -59,19 +58,17 @@ def write_in_one_step(path: Path, content: bytes) -> None:
 
     A folder that is full or read-only costs the speed-up, not the computation.
     """
-    part = None
+    part = path.with_name(f"part-{os.urandom(8).hex()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            part = file.name
-            file.write(content)
+        part.touch(mode=0o600, exist_ok=False)
+        part.write_bytes(content)
         os.replace(part, path)
-        part = None
     except OSError:
         pass
     finally:
-        if part is not None:
-            Path(part).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not there, or cannot be
+            part.unlink()
 
 
 class CacheFolder:
