@@ -7,15 +7,16 @@ import re
 
 CALL = (
     "a call of a compiled program costs some 4 µs, whatever it computes; NumPy and "
-    "PyTorch call a function in C"
+    "PyTorch call a function in C, and covector has no C of its own"
 )
 EAGER = (
     "an eager operation costs about 1 µs: type, choice and the object of its result "
-    "are Python; NumPy's and PyTorch's are C"
+    "are Python; NumPy's and PyTorch's are C, and it would take as much"
 )
 OF_ARRAYS = (
     "calls are dispatched in Python: about 1 µs a call besides PJRT, and 0.15 µs more "
-    "than JAX for each array, most of which is the object around its buffer"
+    "than JAX for each array, most of which is the object around its buffer; it would "
+    "take a dispatch in C++ (decision 32)"
 )
 SCALARS = (
     "an operation on an array of one number costs about 1 µs, as in PyTorch; NumPy's "
@@ -26,20 +27,20 @@ PARTITIONS = (
     "JAX's"
 )
 LAPACK = (
-    "jaxlib calls the LAPACK of SciPy's OpenBLAS, PyTorch Intel's MKL; in blocks, over "
-    "XLA's products, a Cholesky factor of 1,024² took 0.85 of that time (decision 17)"
+    "jaxlib calls the LAPACK of SciPy's OpenBLAS, PyTorch Intel's MKL, with which "
+    "jaxlib's kernels would take as long as PyTorch's (decision 17)"
 )
 ONEDNN = (
     "PyTorch calls oneDNN, which has kernels for each shape; XLA's convolution is "
-    "Eigen's or YNN's"
+    "Eigen's or YNN's. It would take oneDNN's, through the FFI"
 )
 ONE_PASS = (
     "PyTorch's kernel keeps a row in the cache between its passes; XLA runs a loop for "
-    "each reduction"
+    "each reduction. It would take a kernel of our own, in C"
 )
 ATTENTION = (
     "PyTorch's kernel never writes the weights of attention to memory; XLA's products "
-    "take and give whole arrays"
+    "take and give whole arrays. It would take a kernel of our own, in C"
 )
 SCATTER = "a scatter-add runs on one core, in the order of its elements"
 FOURIER = "XLA's transforms are DUCC's (decision 19), PyTorch's are MKL's"
