@@ -207,13 +207,13 @@ def check_probabilities(who: str, p: Value, top: float = 1.0) -> None:
     """Raise where a probability that is known is NaN, negative, or above ``top``."""
     if isinstance(p, Tracer):
         return
-    values = np.asarray(p).astype(np.float64)
-    wrong = values[~((values >= 0) & (values <= top))]
-    if wrong.size:
-        wanted = "from 0 to 1" if top == 1 else "that are not negative"
-        raise ArgumentError(
-            f"{who} needs probabilities p {wanted}, but got {wrong[0]:g}."
-        )
+    values = np.asarray(p)
+    # Two quick passes, of which a NaN makes a NaN.
+    if not values.size or (values.min() >= 0 and values.max() <= top):
+        return
+    wrong = float(values[~((values >= 0) & (values <= top))][0])
+    wanted = "from 0 to 1" if top == 1 else "that are not negative"
+    raise ArgumentError(f"{who} needs probabilities p {wanted}, but got {wrong:g}.")
 
 
 def drawn(
