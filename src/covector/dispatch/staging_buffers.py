@@ -35,13 +35,11 @@ class StagingBuffers:
         self.shape = getattr(leaf, "shape", None)
         self.type = type_
         self.device = device
-        self.free: list[tuple[np.ndarray, ConcreteArray]] = []
+        self.free: list[tuple[np.ndarray, buffers.Buffer]] = []
 
-    def make(self) -> tuple[np.ndarray, ConcreteArray]:
-        """Memory, and the array that has it for its buffer."""
-        type_ = self.type
-        values, buffer = buffers.shared(type_.shape, type_.dtype, self.device)
-        return values, ConcreteArray(type_, None, buffer)
+    def make(self) -> tuple[np.ndarray, buffers.Buffer]:
+        """Memory, and the buffer that it is."""
+        return buffers.shared(self.type.shape, self.type.dtype, self.device)
 
     def takes(self, x: Any) -> bool:
         """Whether ``x``, which is of this kind, is like the argument before."""
@@ -88,14 +86,14 @@ def staged(
                 elif type(x) is stage.kind and stage.takes(x):
                     one = stage.free.pop() if stage.free else stage.make()
                     one[0][...] = x
-                    operands.append(one[1])
+                    operands.append(ConcreteArray(stage.type, None, one[1]))
                     used.append((stage, one))
                 else:
                     raise ArgumentsElsewhere
         except Exception:  # noqa: BLE001  the slow path tells what is wrong with it
             raise ArgumentsElsewhere from None
         results = call(operands)
-        # Not after a failure: who tells of it may know the array.
+        # Not after a failure: who tells of it may know the buffer.
         for stage, one in used:
             stage.free.append(one)
         return results

@@ -1,8 +1,8 @@
 """Inner, outer and tensor products: ``dot``, ``vdot``, ``tensordot`` and the like.
 
 Each function is one contraction, ``DotGeneral``, between at most a reshape and a
-transpose; or products of elements, where nothing is summed. Which axes are batch, free
-and contracted is worked out once for each pair of types.
+transpose. Which axes are batch, free and contracted is worked out once for each pair of
+types.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,6 @@ from covector.core.annotations import (
 from covector.core.array_like import Array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, AxisError, TypeMismatch
-from covector.numpy.arithmetic import multiply
 from covector.numpy.axes import (
     as_integer,
     canonical_axes,
@@ -60,9 +59,6 @@ def _contract(
             f"{who} of {x.type} and {y.type} sums over axes {ours} of the first and "
             f"{theirs} of the second, which must have the same lengths."
         )
-    if not ours and options.preferred is None:
-        # Not a sum of one product, which makes 0 of −0, and is no part of a fusion.
-        return multiply(Reshape((*x.type.shape, *(1,) * y.type.ndim))(x), y)
     return DotGeneral(((ours, theirs), ((), ())), *options)(x, y)
 
 

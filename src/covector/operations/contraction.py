@@ -219,9 +219,12 @@ class DotGeneral(Bilinear):
         n, m, k, p = map(math.prod, groups)
         shape = (*groups[0], *groups[1], *groups[3])
 
+        # Where nothing is summed, a matrix product would add to 0, and lose the −0.
+        multiplied = np.matmul if contracted else np.multiply
+
         def product(x: HostArray, y: HostArray) -> HostArray:
             x = x.transpose(first).reshape(n, m, k)
-            return np.matmul(x, y.transpose(second).reshape(n, k, p)).reshape(shape)
+            return multiplied(x, y.transpose(second).reshape(n, k, p)).reshape(shape)
 
         return product
 
