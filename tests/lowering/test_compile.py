@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import covector.numpy as cnp
-from covector import device_put, tree
+from covector import device_put, jit, tree
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import LASTS
@@ -25,9 +25,10 @@ from covector.lowering.compile import (
 )
 from covector.lowering.compiled import ArgumentsElsewhere
 from covector.operations.arithmetic import add, mul
+from covector.operations.broadcasting import ReduceSum
 from covector.operations.transcendental import sin
 from covector.runtime import client
-from covector.runtime.compile_options import SMALL_LOOP_BYTES
+from covector.runtime.compile_options import DOTS, LIBRARY_FUSIONS, SMALL_LOOP_BYTES
 from tests.laws import array
 
 F32 = ArrayType((3,), dtypes.float32)
@@ -188,13 +189,37 @@ def test_a_program_on_one_device_has_that_device():
 
 
 def options_of(jaxpr):
-    return compiling._loop_options(LoweredProgram(jaxpr, "loss", DEVICE).module)
+    return compiling._options_by_content(LoweredProgram(jaxpr, "loss", DEVICE).module)
 
 
 def test_sums_of_small_floats_are_not_compiled_as_small_loops():
     for dtype, small in ((dtypes.float8_e5m2, True), (dtypes.int8, False)):
         jaxpr = stage(lambda x: [x], [ArrayType((3,), dtype)]).jaxpr
         assert (SMALL_LOOP_BYTES in options_of(jaxpr)) == small
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "long"),
+    [
+        *(((2, 2**15), (0,), True), ((3, 2, 128, 256), (1,), True)),
+        *(((2, 2**15 - 1), (0,), False), ((2**15, 2), (0,), False)),
+        *(((2, 2**15), (0, 1), False), ((2, 2**15), (), False)),
+    ],
+)
+def test_sums_of_long_rows_are_left_to_xla(shape, axes, long):
+    for dtype in (dtypes.float32, dtypes.int32):
+        jaxpr = stage(lambda x: [ReduceSum(axes)(x)], [ArrayType(shape, dtype)]).jaxpr
+        found = options_of(jaxpr).get(LIBRARY_FUSIONS)
+        assert found == (DOTS if long and dtype == dtypes.float32 else None)
+
+
+def test_a_sum_of_long_rows_calls_no_library():
+    def total(x):
+        return x.sum(0)
+
+    for length, calls in ((2**15, False), (2**10, True)):
+        text = jit(total).lower(cnp.ones((64, length))).compile().as_text()
+        assert ("__ynn_fusion" in text) == calls
 
 
 @pytest.mark.parametrize("count", [MANY_SCALARS, MANY_SCALARS + 1])

@@ -258,6 +258,8 @@ class Module:
         self.dtypes: set[np.dtype] = set()
         #: how many operations there are that give a scalar
         self.scalars: int = 0
+        #: whether long rows are added up, element by element
+        self.adds_long_rows: bool = False
         #: the routines of LAPACK that are called, and for matrices of which sizes
         self.lapack_calls: set[tuple[str, tuple[int, ...]]] = set()
         self._names: set[str] = set()

@@ -5,6 +5,7 @@ to one shape (``unbroadcast``, ``broadcast_like``) or one batch axis (``move_axi
 ``align``).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ Dims = Sequence[int | None]
 #: the length up to which a last axis is short, reduced or kept, and the elements from
 #: which slices along it pay
 _SHORT, _SHORT_KEPT, _WORTH_SLICING = 8, 3, 2**15
+#: elements of a row from which YNNPACK takes longer than XLA to add it to others
+_LONG_ROW = 2**15
 
 
 @operation
@@ -194,6 +197,9 @@ def _lower_sum(
     element = ArrayType((), out.dtype)
     zero, pair = ctx.constant(0, element), [element, element]
 
+    if _adds_long_rows(ctx.in_types[0], axes):
+        ctx.module.module.adds_long_rows = True
+
     def reduce(x: HloValue, out: ArrayType, axes: tuple[int, ...]) -> HloValue:
         op = ctx.op("stablehlo.reduce", [x, zero], [out], regions=1, dimensions=axes)
         ctx.region(
@@ -207,6 +213,13 @@ def _lower_sum(
     from covector.operations import short_axes  # noqa: PLC0415
 
     return short_axes.sum_by_slices(ctx, x, out, axes, reduce)
+
+
+def _adds_long_rows(x: ArrayType, axes: tuple[int, ...]) -> bool:
+    """Whether what a sum adds up are long rows, and not the elements of rows."""
+    length = math.prod(x.shape[max(axes, default=x.ndim) + 1 :])
+    known = type(length) is int  # and not symbolic
+    return known and length >= _LONG_ROW and dtypes.is_floating(x.dtype)
 
 
 def _ends_in_short_axis(ctx: "Lowering", x: ArrayType, axes: tuple[int, ...]) -> bool:

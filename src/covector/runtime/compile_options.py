@@ -14,6 +14,10 @@ Options: TypeAlias = Mapping[str, object]
 
 #: How many bytes a step of a loop may touch for the loop to be compiled as one kernel.
 SMALL_LOOP_BYTES = "xla_cpu_small_while_loop_byte_threshold"
+#: which operations YNNPACK computes, and two kinds of them
+LIBRARY_FUSIONS = "xla_cpu_experimental_ynn_fusion_type"
+DOTS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+_REDUCTIONS = "LIBRARY_FUSION_TYPE_REDUCE"
 # Settings that XLA reads from a map among its DebugOptions, and not from a field.
 _EXTRA = frozenset({SMALL_LOOP_BYTES})
 
@@ -25,8 +29,7 @@ DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
     # gradient of its kernel 90 → 27 ms. Depthwise ones and those of one channel lose up
     # to three times.
     "cpu": {
-        "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,"
-        "LIBRARY_FUSION_TYPE_REDUCE",
+        LIBRARY_FUSIONS: f"{DOTS},{_REDUCTIONS}",
         # A loop of which a step reads and writes fewer bytes becomes one kernel; XLA
         # would have 1024. Larger ones run each operation of a step as a kernel of its
         # own, some on all cores (docs/decisions/0008-small-loops-are-one-kernel.md).
