@@ -142,7 +142,7 @@ def as_operands(leaves: Sequence[Any], spec: "JitSpec", who: str) -> list[Any]:
     if guard.on:
         raise ArgumentsElsewhere
     try:
-        if spec.donated or spec.shardings is not None:
+        if not spec.takes_operands_as_they_are:
             return [as_array(x, who) for x in leaves]
         device = device_of_operands()
         return [operand_on(x, device) for x in leaves]
@@ -223,6 +223,13 @@ class JitSpec(NamedTuple):
     shardings: Any = None
     #: bytes that the compiled program may need
     memory_limit: int | None = None
+
+    @property
+    def takes_operands_as_they_are(self) -> bool:
+        """Whether arguments are neither given up nor put elsewhere, so that a number
+        can be a buffer that the caller keeps.
+        """
+        return not self.donated and self.shardings is None
 
     def split_static(
         self, args: Sequence[Any], kwargs: dict[str, Any], who: str, fun: Any

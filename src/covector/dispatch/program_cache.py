@@ -61,13 +61,17 @@ class FastPath(NamedTuple):
 
 
 def _converting(
-    found: FastPath, leaves: Sequence[Any], operands: Sequence[Any], spec: Any, who: str
+    found: FastPath,
+    leaves: Sequence[Any],
+    operands: Sequence[Any],
+    jitted: Any,
+    no_trees: bool,
 ) -> Callable[[list[Any]], Any]:
     """A call for leaves like these, which are not all arrays; ``operands`` are what
     became of them. It must not hold the function, with which its caches go.
     """
-    call, no_trees = found.call, OPERANDS.issuperset(map(type, leaves))
-    if no_trees and found.reads_at_once and not spec.donated and not spec.shardings:
+    call, spec, who = found.call, jitted.spec, jitted.who
+    if no_trees and found.reads_at_once and spec.takes_operands_as_they_are:
         from covector.dispatch.staging_buffers import staged  # noqa: PLC0415  not all
 
         return staged(call, leaves, operands, device_of_operands())
@@ -123,7 +127,7 @@ class Caches:
         no_trees = operands is leaves or OPERANDS.issuperset(map(type, leaves))
         call = found.call
         if operands is not leaves:
-            call = _converting(found, leaves, operands, spec, who)
+            call = _converting(found, leaves, operands, jitted, no_trees)
         count = -1
         same = len(plain) == len(leaves) and all(map(operator.is_, plain, leaves))
         if no_trees and same:

@@ -31,11 +31,7 @@ from covector.runtime import (
     lapack,
     modules,
 )
-from covector.runtime.compile_options import (
-    DOTS,
-    LIBRARY_FUSIONS,
-    SMALL_LOOP_BYTES,
-)
+from covector.runtime.compile_options import DOTS, LIBRARY_FUSIONS, SMALL_LOOP_BYTES
 
 logger = logging.getLogger("covector.compile")
 

@@ -170,18 +170,18 @@ def _triangle(
     return where(mask, x, scalar(0, x.type.dtype, True))
 
 
-def diagonal_number(who: str, k: Any, name: str = "k") -> Any:
+def _diagonal_number(who: str, k: Any) -> Any:
     """Which diagonal: an integer, or a traced one."""
     if isinstance(k, Tracer) and dtypes.is_integer(k.type.dtype) and not k.type.ndim:
         return k
-    return as_integer(who, k, name)
+    return as_integer(who, k, "k")
 
 
 def _mask(
     who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any
 ) -> Array:
     """Bools ``[n, m]``: whether j − i is in the relation to k, in row i, column j."""
-    n, m, k = as_integer(who, n, "N"), as_integer(who, m, "M"), diagonal_number(who, k)
+    n, m, k = as_integer(who, n, "N"), as_integer(who, m, "M"), _diagonal_number(who, k)
     if n < 0 or m < 0:
         sizes = f"{how_many(n, 'row')} and {how_many(m, 'column')}"
         raise ArgumentError(f"{who} cannot make a matrix of {sizes}.")

@@ -13,7 +13,7 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
-from covector.core.staging import stage
+from covector.core.staging import Staged, stage
 from covector.errors import ArgumentError, how_many
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.concatenation import concatenate, stack
@@ -90,11 +90,18 @@ def _step(f: Binary, x: Value, mask: Any = None) -> tuple[Any, Array]:
     # The combination of two may be of a wider dtype.
     first = convert(first, found.dtype, found.weak)
     program = stage(combine, [found, *elements], getattr(f, "__name__", ""))
+    total, entries = _scan(program, x.shape[0] - 1, first, operands)
+    return total, concatenate([first[None], entries])
+
+
+def _scan(
+    program: Staged, length: int, first: Value, operands: Sequence[Value]
+) -> Sequence[Array]:
+    """The step of a fold, so many times, along the first axis of the operands."""
     from covector.programs.control_flow.scan import Scan  # noqa: PLC0415  few fold so
 
-    scan = Scan(program.jaxpr, x.shape[0] - 1, len(program.captured), 1)
-    total, entries = scan(*program.captured, first, *operands)
-    return total, concatenate([first[None], entries])
+    scan = Scan(program.jaxpr, length, len(program.captured), 1)
+    return scan(*program.captured, first, *operands)
 
 
 def at_in_order(
@@ -114,10 +121,7 @@ def at_in_order(
     flat = a.ravel()
     elements = [x.type.with_shape(()) for x in operands]
     program = stage(change, [flat.type, *elements], getattr(f, "__name__", ""))
-    from covector.programs.control_flow.scan import Scan  # noqa: PLC0415  few fold so
-
-    scan = Scan(program.jaxpr, positions.size, len(program.captured), 1)
-    return scan(*program.captured, flat, *operands)[0].reshape(a.shape)
+    return _scan(program, positions.size, flat, operands)[0].reshape(a.shape)
 
 
 def reduce_slices(f: Any, a: Value, indices: Any, axis: int) -> Any:

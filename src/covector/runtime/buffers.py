@@ -134,10 +134,10 @@ def shared(
     """Memory of a CPU, as an array of NumPy and as a buffer: what is written to the one
     is in the other.
     """
-    memory_of = np.empty(math.prod(shape) * dtype.itemsize + _ALIGNMENT, np.uint8)
-    start = -memory_of.ctypes.data % _ALIGNMENT
-    end = start + math.prod(shape) * dtype.itemsize
-    values = memory_of[start:end].view(dtype).reshape(shape)
+    size = math.prod(shape) * dtype.itemsize
+    octets = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -octets.ctypes.data % _ALIGNMENT
+    values = octets[start : start + size].view(dtype).reshape(shape)
     return values, put(values, device, copy=False)
 
 
