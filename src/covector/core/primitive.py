@@ -149,6 +149,8 @@ class Primitive(metaclass=Interned):
     reordered: Any = None
     #: whether a program with this operation can be compiled
     compiles = True
+    #: whether each element of the result depends on that element of operands alone
+    element_wise = False
     #: ``work(types, outs)`` gives the ``Work`` of one run; None where nothing is known
     work: Any = None
     #: ``varying_rule(types, checked_axes)`` gives a ``Varying``; only for operations
@@ -334,6 +336,13 @@ class Primitive(metaclass=Interned):
     ) -> Callable[..., Sequence[Any]] | None:
         """The function that computes it by plainer operations, on operands of these
         types, for those who have a meaning for these alone; None where it is plain.
+        """
+        return None
+
+    def of_elements(self, *types: ArrayType) -> "Primitive | None":
+        """The operation that makes one element of the result, of an element of each
+        operand and of operands that are numbers; None where it takes more than that, or
+        where a loop over elements takes longer than a kernel of XLA.
         """
         return None
 

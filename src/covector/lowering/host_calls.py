@@ -60,7 +60,7 @@ def numpy_call(
     types: Sequence[ArrayType],
     overwritten: Mapping[int, int],
 ) -> list[HloValue]:
-    """Call a standard function by its name, where ``ctx.calls_numpy``.
+    """Call a standard function by its name, where ``ctx.is_of_one_cpu``.
 
     The name is part of the module: on disk, it says what the number means.
     ``overwritten`` operands are given up, for results to be where they were.

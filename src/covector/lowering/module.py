@@ -22,6 +22,7 @@ from covector.core.source import attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding, wide_keys
+from covector.lowering.element_loops import with_element_loops
 from covector.lowering.hlo import HloValue
 from covector.lowering.host_calls import axes_left
 from covector.lowering.placement import MeshPlacement
@@ -82,12 +83,11 @@ class Lowering:
         return self.module.over is not None
 
     @property
-    def calls_numpy(self) -> bool:
-        """Whether what is lowered here may call NumPy: in a program of one CPU that
-        stays with covector.
+    def is_of_one_cpu(self) -> bool:
+        """Whether it is a program of one CPU that stays with covector: it may call
+        NumPy, and is written as XLA for CPUs does best.
         """
-        alone = self.module.over is None and not self.module.portable
-        return alone and self.platform == "cpu"
+        return self.module.is_of_one_cpu
 
     # -- operations --------------------------------------------------------------------
 
@@ -291,6 +291,11 @@ class ModuleLowering:
         #: calls
         self._functions: dict[int, tuple[Jaxpr, str, list[Any]]] = {}
 
+    @property
+    def is_of_one_cpu(self) -> bool:
+        alone = self.over is None and not self.portable
+        return alone and self.platform == "cpu"
+
     def function(self, jaxpr: Jaxpr, name: str, public: bool = False) -> hlo.Function:
         function = self.module.function(name, jaxpr.in_types, jaxpr.out_types, public)
         lowering = Lowering(self, function.point)
@@ -365,6 +370,10 @@ def lower_module(
       portable: whether others than this library may run it.
     """
     lowering = ModuleLowering(name, platform, placement and placement.mesh, portable)
+    # A result in the memory of an argument is written while that is read, which a loop
+    # for several results cannot do.
+    if lowering.is_of_one_cpu and not any(donated):
+        jaxpr = with_element_loops(jaxpr)
     main = lowering.function(jaxpr, "main", public=True)
     attributes = [{"jax.buffer_donor": "true"} if d else {} for d in donated]
     if placement is not None:

@@ -102,6 +102,10 @@ class ByVectors(Elementwise):
     #: the function of ``single_precision_on_cpu``
     on_cpu: str = ""
 
+    def of_elements(self, *types: ArrayType) -> None:
+        """None: XLA makes vector instructions of 64 bits in its own kernels only."""
+        return
+
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         (out,) = ctx.out_types
         many = type(out.size) is not int or out.size >= _MANY

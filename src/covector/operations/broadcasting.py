@@ -111,6 +111,9 @@ class BroadcastInDim(Primitive):
         axes = (0, *[a + 1 for a in self.axes])
         return (BroadcastInDim((size, *self.shape), axes)(x),), (0,)
 
+    def of_elements(self, x: ArrayType) -> Primitive | None:  # type: ignore[override]
+        return None if x.shape else BroadcastInDim((), ())
+
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.broadcast(x, ctx.out_types[0], self.axes)
 

@@ -43,6 +43,7 @@ class ConvertElementType(Primitive):
     complex numbers lose their imaginary part.
     """
 
+    element_wise = True
     dtype: Any
     weak: bool = False
 
@@ -93,6 +94,10 @@ class ConvertElementType(Primitive):
         if types[0].dtype == self.dtype:
             return costs_nothing(self, types, outs)
         return Work(flops=outs[0].size)
+
+    def of_elements(self, x: ArrayType) -> Primitive | None:  # type: ignore[override]
+        complex_ = dtypes.is_complex(x.dtype) or dtypes.is_complex(self.dtype)
+        return None if complex_ or dtypes.is_key(x.dtype) else self
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types

@@ -44,6 +44,10 @@ class Composite(WithPartials):
         """The value, by other operations."""
         raise self._missing("formula", "evaluation", [x.type for x in operands])
 
+    def of_elements(self, *types: ArrayType) -> None:
+        """None: a formula may be long, or have loops."""
+        return
+
     def evaluate(self, *operands: Any) -> Sequence[Any]:
         """Few elements on the host, operation by operation; many compiled."""
         plan = self.plan(tuple([x.type for x in operands]))

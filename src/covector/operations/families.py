@@ -49,6 +49,7 @@ class Elementwise(Primitive):
     not_on_host: frozenset[np.dtype[Any]] = dtypes.SUB_BYTE
     #: the element types for which NumPy has the processor's instruction on vectors
     vectors: frozenset[np.dtype[Any]] = frozenset()
+    element_wise = True
     #: what one element of the result costs
     each = Work(flops=1)
 
@@ -104,6 +105,10 @@ class Elementwise(Primitive):
 
     def reordered(self, orders: Sequence[Any]) -> Any:  # type: ignore[override]
         return with_axes_in_order(self, orders)
+
+    def of_elements(self, *types: ArrayType) -> Primitive | None:
+        # Complex numbers are not in the processor's instructions on vectors.
+        return None if any([dtypes.is_complex(t.dtype) for t in types]) else self
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.op(self.hlo, broadcast_operands(ctx, operands))

@@ -85,7 +85,7 @@ class PlacesOfRanks(Primitive):
 
     def lower(self, ctx: "Lowering", x: HloValue, ranks: HloValue) -> HloResults:
         source, wanted = ctx.in_types
-        if not (ctx.calls_numpy and is_packable(source.dtype) and wanted.size):
+        if not (ctx.is_of_one_cpu and is_packable(source.dtype) and wanted.size):
             return ctx.through(self._by_sorting, x, ranks)
         given = ctx.through(lambda x, ranks: [order_key(x), ranks], x, ranks)
         return numpy_call(ctx, "places of ranks", given, ctx.out_types, {})

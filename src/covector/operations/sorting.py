@@ -151,7 +151,7 @@ class Sort(ManyResults):
         first, alone = ctx.in_types[0], len(xs) == 1
         keys = ctx.in_types[: self.num_keys]
         is_key = alone and not dtypes.is_floating(first.dtype)
-        if ctx.calls_numpy and _are_many(first, self.dimension):
+        if ctx.is_of_one_cpu and _are_many(first, self.dimension):
             if alone and is_sorted_by_numpy(first.dtype):
                 return self._in_numpy(ctx, xs[0])
             if len(keys) <= _MOST_KEYS:
@@ -343,7 +343,7 @@ class TopK(ManyResults):
         if self.axis != last:
             return ctx.through(self._along_last, x)
         on_cpu = ctx.platform == "cpu"
-        if ctx.calls_numpy and self._is_much(source.size):
+        if ctx.is_of_one_cpu and self._is_much(source.size):
             if is_packable(source.dtype):
                 return self._in_numpy(ctx, x)
             return ctx.through(self._by_sorting, x)

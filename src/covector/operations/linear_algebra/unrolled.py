@@ -26,6 +26,7 @@ from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, used_inputs
 from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
+from covector.lowering.element_loops import lower_loop
 from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import filled
 from covector.operations.comparison import eq, gt
@@ -116,7 +117,7 @@ def side_by_side(
             columns = ctx.inline(program, columns)
     else:
         for group in _groups(programs):
-            columns = _loop(ctx, group, columns, stack)
+            columns = lower_loop(ctx, group, columns, stack)
     return ctx.inline(restage(together, [stack] * len(columns)), columns)
 
 
@@ -164,47 +165,6 @@ def _groups(programs: Iterable[Jaxpr]) -> list[list[Jaxpr]]:
         groups[-1].append(program)
         length += size
     return groups
-
-
-def _loop(
-    ctx: "Lowering",
-    programs: Sequence[Jaxpr],
-    columns: Sequence[HloValue],
-    stack: ArrayType,
-) -> list[HloValue]:
-    """The results of programs of numbers at each index of vectors, one after the other.
-
-    ``map`` of StableHLO has one result, and XLA:CPU would compute what several results
-    share for each of them. A reduction over windows can have several: here windows hold
-    one element, and the start of the reduction is not read.
-    """
-    used = used_inputs(programs[0])
-    wanted, number = len(programs[-1].outputs), stack.with_shape(())
-    taken = list(compress(columns, used))
-    # There are as many results as operands, and two at least: that of one operand, XLA
-    # may take for the element.
-    count = max(wanted, len(taken), 2)
-    taken += [taken[0]] * (count - len(taken))
-    op = ctx.op(
-        "stablehlo.reduce_window",
-        [*taken, *[ctx.constant(0, number)] * count],
-        [stack] * count,
-        regions=1,
-        window_dimensions=(1,),
-    )
-
-    def body(inner: "Lowering", *arguments: HloValue) -> Sequence[HloValue]:
-        given = iter(arguments[count:])
-        values = [next(given) if u else arguments[0] for u in used]
-        for program in programs:
-            values = inner.inline(program, values)
-        return [*values, *[values[-1]] * (count - wanted)]
-
-    module = ctx.module.module
-    scalars = module.scalars
-    ctx.region(op, 0, [number] * 2 * count, body)
-    module.scalars = scalars  # In a loop over arrays, they are not scalars to XLA.
-    return list(op.results)[:wanted]
 
 
 def by_rows(numbers: Iterable[Value], columns: int) -> Rows:

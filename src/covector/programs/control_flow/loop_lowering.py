@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any
 from covector.core import dtypes
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
+from covector.lowering.element_loops import (
+    several_steps,
+    steps_at_once,
+    with_element_loops,
+)
 from covector.lowering.hlo import HloValue
 
 if TYPE_CHECKING:
@@ -26,6 +31,9 @@ def lower_while(
     """The loop over values; consts are read from outside of its regions."""
     types = ctx.out_types
     signed = [_signed(t) for t in types]
+    body_jaxpr = op.body_jaxpr
+    if ctx.is_of_one_cpu:
+        body_jaxpr = body_jaxpr.memo(with_element_loops, None)
     loop = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
 
     def test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
@@ -34,7 +42,7 @@ def lower_while(
 
     def body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
         now = _cast(inner, values, signed, types)
-        outs = inner.inline(op.body_jaxpr, [*consts, *now])
+        outs = inner.inline(body_jaxpr, [*consts, *now])
         return _cast(inner, outs, types, signed)
 
     ctx.region(loop, 0, signed, test)
@@ -71,6 +79,8 @@ class ScanLowering:
 
     def __init__(self, scan: Any, ctx: "Lowering", consts: Values, xs: Values) -> None:
         self.scan = scan
+        #: what a turn of the loop does
+        self.program = scan.jaxpr
         self.consts, self.xs = consts, xs
         self.x_types = ctx.in_types[len(ctx.in_types) - len(xs) :]
         self.y_types = ctx.out_types[scan.num_carry :]
@@ -89,7 +99,7 @@ class ScanLowering:
             self.element(ctx, x, t, i)
             for x, t in zip(self.xs, self.x_types, strict=True)
         ]
-        outs = ctx.inline(self.scan.jaxpr, [*self.consts, *carry, *x])
+        outs = ctx.inline(self.program, [*self.consts, *carry, *x])
         count = self.scan.num_carry
         stored = [
             self.store(ctx, all_, y, t, i)
@@ -166,6 +176,9 @@ def lower_scan(
 ) -> Values:
     """The results of a scan: carry and ys."""
     lowering = ScanLowering(scan, ctx, consts, xs)
+    at_once = scan.jaxpr.memo(steps_at_once) if _is_in_passes(scan, ctx) else 0
+    if at_once:
+        return _lower_in_passes(scan, ctx, lowering, carry, at_once)
     ys = [ctx.constant(0, t) for t in lowering.y_types]
     # A symbolic length has no known remainder.
     known = type(scan.length) is int
@@ -179,3 +192,29 @@ def lower_scan(
         step = ctx.constant(i, lowering.counter)
         carry, ys = lowering.step(ctx, step, carry, ys)
     return [*carry, *ys]
+
+
+def _is_in_passes(scan: Any, ctx: "Lowering") -> bool:
+    """Whether the steps of a scan may be passes over arrays, each of several steps."""
+    only_carry = scan.num_consts + scan.num_carry == len(scan.jaxpr.inputs)
+    only_carry = only_carry and scan.num_carry == len(scan.jaxpr.outputs)
+    counted = type(scan.length) is int and scan.unroll == 1
+    return ctx.is_of_one_cpu and only_carry and counted
+
+
+def _lower_in_passes(
+    scan: Any, ctx: "Lowering", lowering: ScanLowering, carry: Values, at_once: int
+) -> Values:
+    """The last carry of a scan without xs and ys, so many steps in each turn of the
+    loop, and what is left of them behind it.
+    """
+    turns, left = divmod(scan.length, at_once)
+    if turns > 1:
+        lowering.program = scan.jaxpr.memo(several_steps, scan.num_consts, at_once)
+        carry, _ = lowering.loop(ctx, turns, 1, carry, [])
+    else:
+        left = scan.length
+    if left:
+        rest = scan.jaxpr.memo(several_steps, scan.num_consts, left)
+        carry = ctx.inline(rest, [*lowering.consts, *carry])
+    return carry

@@ -1,0 +1,233 @@
+"""One loop for several results: which share one, and that values stay the same."""
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import lax
+from covector.lowering import element_loops
+
+MANY = element_loops.MANY
+_RNG = np.random.default_rng(0)
+
+
+def arrays(count, shape=(MANY,), dtype="float32"):
+    return [_RNG.uniform(0.5, 1.5, shape).astype(dtype) for _ in range(count)]
+
+
+def adam(p, m, v, g, rate=1e-3):
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    return p - rate * m / (cnp.sqrt(v) + 1e-8), m, v
+
+
+def lorenz(x, y, z):
+    return x + 0.1 * (y - x), y + 0.01 * (x * (28 - z) - y), z + 0.01 * (x * y - 2 * z)
+
+
+def loops(fun, *args, **options):
+    """How many loops for several results the program has."""
+    return cv.jit(fun, **options).lower(*args).as_text().count("reduce_window")
+
+
+def kernels(fun, *args):
+    """How many kernels XLA makes of the program."""
+    text = cv.jit(fun).lower(*args).compile().as_text()
+    return text[text.index("ENTRY") :].count(" fusion(")
+
+
+def check_values(fun, *args, tolerance=1e-6):
+    """Compiled is eager, which computes one result after the other."""
+    found = cv.tree.leaves(cv.jit(fun)(*args))
+    with cv.disable_jit():
+        wanted = cv.tree.leaves(fun(*[cnp.asarray(x) for x in args]))
+    for a, b in zip(found, wanted, strict=True):
+        assert a.type.strong() == b.type.strong()
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+# -- who shares a loop -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(MANY,), (MANY // 64, 64), (4, MANY // 128, 32)])
+def test_results_that_read_the_same_arrays_are_one_kernel(shape):
+    args = arrays(4, shape)
+    assert loops(adam, *args) == 1
+    assert kernels(adam, *args) == 1
+    check_values(adam, *args)
+
+
+def test_results_that_compute_the_same_are_one_kernel():
+    def both(x):
+        shared = cnp.exp(x)
+        return shared * x, shared / x
+
+    assert kernels(both, *arrays(1)) == 1
+    check_values(both, *arrays(1))
+
+
+def test_gradients_by_several_arguments_are_one_kernel():
+    def price(s, k, t):
+        return s * cnp.tanh(cnp.log(s / k) / cnp.sqrt(t)) - k * cnp.exp(-t)
+
+    def gradients(*args):
+        out, pull = cv.vjp(price, *args)
+        return pull(cnp.ones_like(out))
+
+    assert kernels(gradients, *arrays(3)) == 1
+    check_values(gradients, *arrays(3), tolerance=1e-5)
+
+
+def test_numbers_that_are_not_known_reach_each_element():
+    def step(p, m, v, g, t):
+        return adam(p, m, v, g, rate=1 / (1 + t))
+
+    args = [*arrays(4), np.float32(3)]
+    assert loops(step, *args) == 1
+    check_values(step, *args)
+
+
+def test_results_of_different_arrays_have_loops_of_their_own():
+    def step(*args):
+        return [adam(*args[k : k + 4]) for k in (0, 4, 8)]
+
+    assert loops(step, *arrays(12)) == 3
+    check_values(step, *arrays(12))
+
+
+def test_what_is_added_up_as_well_is_computed_where_it_is_added_up():
+    def step(x, y):
+        a, b = cnp.exp(x) * y, cnp.exp(x) + y
+        return a, b, a.sum(), (b * 2).max()
+
+    assert loops(step, *arrays(2)) == 1
+    check_values(step, *arrays(2), tolerance=1e-4)
+
+
+def test_what_depends_on_a_sum_of_a_result_does_not_share_its_loop_in_a_circle():
+    def step(x, y):
+        a = x * y + x
+        return a, x * y - a.sum(), y * a
+
+    check_values(step, *arrays(2), tolerance=1e-4)
+
+
+def test_the_same_result_twice_and_arguments_as_results():
+    def step(x, y):
+        a, b = x + y, x - y
+        return a, a, b, x, (b, y)
+
+    assert loops(step, *arrays(2)) == 1
+    check_values(step, *arrays(2))
+
+
+# -- who does not ----------------------------------------------------------------------
+
+
+def test_small_arrays_and_short_rows_are_left_to_xla():
+    assert not loops(adam, *arrays(4, (MANY // 2,)))
+    assert not loops(adam, *arrays(4, (MANY // 8, 8)))
+
+
+def test_one_result_is_left_to_xla():
+    assert not loops(lambda x, y: x * y + x, *arrays(2))
+
+
+def test_what_is_broadcast_on_the_way_is_left_to_xla():
+    def step(x, row):
+        return x * row, x + row
+
+    assert not loops(step, *arrays(1, (MANY // 64, 64)), *arrays(1, (64,)))
+
+
+def test_results_in_the_memory_of_arguments_are_left_to_xla():
+    assert not loops(adam, *arrays(4), donate_argnums=(0, 1, 2))
+
+
+def test_complex_numbers_and_sines_are_left_to_xla():
+    x, y = arrays(2)
+    assert not loops(lambda x, y: (x * y, x + y), x + 1j * y, y - 1j * x)
+    assert not loops(lambda x: (cnp.sin(x) * x, cnp.sin(x) + x), x)
+
+
+def test_programs_that_others_run_are_left_to_xla():
+    exported = cv.export.export(cv.jit(adam))(*arrays(4))
+    assert "reduce_window" not in exported.mlir_module()
+
+
+# -- special values --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_special_values_are_those_of_a_kernel_for_each(x64):
+    def both(x, y):
+        c = cnp.where(x > y, x / y, cnp.maximum(x, y))
+        return c * y, c + cnp.sign(x), cnp.minimum(x, c)
+
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -2.0, 3e38]
+    x = np.resize(special, MANY)
+    y = np.resize(np.repeat(special, len(special)), MANY)
+    with cv.enable_x64(x64):
+        dtype = "float64" if x64 else "float32"
+        args = x.astype(dtype), y.astype(dtype)
+        assert loops(both, *args) == 1
+        found = cv.jit(both)(*args)
+        alone = [cv.jit(lambda *a, k=k: both(*a)[k])(*args) for k in range(3)]
+    for a, b in zip(found, alone, strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+
+
+# -- loops of the user -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [1, 3, 8, 21])
+def test_steps_of_a_loop_over_elements_are_done_several_at_once(steps):
+    def run(*state):
+        return lax.fori_loop(0, steps, lambda _, s: lorenz(*s), state)
+
+    check_values(run, *arrays(3), tolerance=1e-4)
+    assert bool(loops(run, *arrays(3)))
+
+
+def test_the_number_of_the_step_is_that_of_each_step():
+    def run(x, y):
+        def step(i, state):
+            x, y = state
+            return x + 0.01 * i * y, y - 0.01 * i
+
+        return lax.fori_loop(2, 25, step, (x, y))
+
+    check_values(run, *arrays(2), tolerance=1e-4)
+
+
+def test_a_while_loop_has_one_kernel_for_its_arrays():
+    def run(x, y, z):
+        def step(state):
+            return *lorenz(*state[:3]), state[3] + 1
+
+        return lax.while_loop(lambda s: s[3] < 9, step, (x, y, z, 0))
+
+    assert loops(run, *arrays(3)) == 1
+    check_values(run, *arrays(3), tolerance=1e-4)
+
+
+def test_derivatives_of_loops_over_elements():
+    def run(x, y, z):
+        return lax.fori_loop(0, 10, lambda _, s: lorenz(*s), (x, y, z))
+
+    def slopes(*args):
+        return cv.jvp(run, args, args)
+
+    def gradient(*args):
+        return cv.grad(lambda *a: sum([cnp.sum(x) for x in run(*a)]), (0, 1, 2))(*args)
+
+    check_values(slopes, *arrays(3), tolerance=1e-4)
+    check_values(gradient, *arrays(3), tolerance=1e-3)
+
+
+def test_lines_of_a_loop_are_those_of_the_user():
+    text = cv.jit(adam).lower(*arrays(4)).as_text(debug_info=True)
+    line = adam.__code__.co_firstlineno
+    assert f'test_element_loops.py":{line + 1}' in text
+    assert f'test_element_loops.py":{line + 2}' in text
