@@ -6,13 +6,12 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import lax
-from covector.lowering import element_loops
+from covector.lowering.module import LARGE
 
-MANY = element_loops.MANY
 _RNG = np.random.default_rng(0)
 
 
-def arrays(count, shape=(MANY,), dtype="float32"):
+def arrays(count, shape=(LARGE,), dtype="float32"):
     return [_RNG.uniform(0.5, 1.5, shape).astype(dtype) for _ in range(count)]
 
 
@@ -49,7 +48,7 @@ def check_values(fun, *args, tolerance=1e-6):
 # -- who shares a loop -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(MANY,), (MANY // 64, 64), (4, MANY // 128, 32)])
+@pytest.mark.parametrize("shape", [(LARGE,), (LARGE // 64, 64), (4, LARGE // 128, 32)])
 def test_results_that_read_the_same_arrays_are_one_kernel(shape):
     args = arrays(4, shape)
     assert loops(adam, *args) == 1
@@ -125,8 +124,8 @@ def test_the_same_result_twice_and_arguments_as_results():
 
 
 def test_small_arrays_and_short_rows_are_left_to_xla():
-    assert not loops(adam, *arrays(4, (MANY // 2,)))
-    assert not loops(adam, *arrays(4, (MANY // 8, 8)))
+    assert not loops(adam, *arrays(4, (LARGE // 2,)))
+    assert not loops(adam, *arrays(4, (LARGE // 8, 8)))
 
 
 def test_one_result_is_left_to_xla():
@@ -137,7 +136,7 @@ def test_what_is_broadcast_on_the_way_is_left_to_xla():
     def step(x, row):
         return x * row, x + row
 
-    assert not loops(step, *arrays(1, (MANY // 64, 64)), *arrays(1, (64,)))
+    assert not loops(step, *arrays(1, (LARGE // 64, 64)), *arrays(1, (64,)))
 
 
 def test_results_in_the_memory_of_arguments_are_left_to_xla():
@@ -165,8 +164,8 @@ def test_special_values_are_those_of_a_kernel_for_each(x64):
         return c * y, c + cnp.sign(x), cnp.minimum(x, c)
 
     special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -2.0, 3e38]
-    x = np.resize(special, MANY)
-    y = np.resize(np.repeat(special, len(special)), MANY)
+    x = np.resize(special, LARGE)
+    y = np.resize(np.repeat(special, len(special)), LARGE)
     with cv.enable_x64(x64):
         dtype = "float64" if x64 else "float32"
         args = x.astype(dtype), y.astype(dtype)

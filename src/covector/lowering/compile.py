@@ -102,9 +102,10 @@ class LoweredProgram:
         if any(given_up):
             types = compress(program.in_types, given_up)
             _warn_of_idle_memory(self.who, tuple(types), program.out_types)
+        program = self._prepared(program, given_up)
         with hlo.lock, hlo.context, hlo.unknown:
             self.module: hlo.Module = module.lower_module(
-                tokens.ordered(program),
+                program,
                 name,
                 self.platform,
                 given_up,
@@ -115,6 +116,19 @@ class LoweredProgram:
         self.seconds = time.perf_counter() - start
         if compilation_cache.listeners:
             compilation_cache.tell(compilation_cache.LOWERED, self.seconds)
+
+    def _prepared(self, program: Jaxpr, given_up: Sequence[bool]) -> Jaxpr:
+        """The program as it is lowered: its effects in order, loops for results."""
+        program = tokens.ordered(program)
+        alone = self.platform == "cpu" and self.mesh_placement is None
+        # A result in the memory of an argument is written while that is read, which a
+        # loop for several results cannot do.
+        if any(given_up) or not (alone and module.has_large(program.outputs)):
+            return program
+        # Few programs are so large.
+        from covector.lowering.element_loops import with_element_loops  # noqa: PLC0415
+
+        return with_element_loops(program)
 
     def compile(
         self, compiler_options: dict[str, Any] | None = None

@@ -32,12 +32,11 @@ from covector.core.primitive import ManyResults, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
 from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.module import has_large
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
-#: elements from which on a loop for several results is quicker than a kernel for each
-MANY = 1 << 16
 #: the shortest last axis: of shorter ones LLVM makes no vector instructions
 _SHORTEST = 16
 #: arrays that one loop reads, or writes
@@ -294,12 +293,12 @@ def _of_elements(e: Equation) -> Primitive | None:
     return e.op.of_elements(*map(type_of, e.inputs))
 
 
-def with_element_loops(jaxpr: Jaxpr, count: int | None = None) -> Jaxpr:
-    """The program, with loops for its first ``count`` outputs where that is quicker;
-    for all of them without a count (memoise on the program).
+def with_element_loops(jaxpr: Jaxpr) -> Jaxpr:
+    """The program, with loops for several of its outputs where these are quicker
+    (memoise on the program).
     """
-    outputs = dict.fromkeys([v for v in jaxpr.outputs[:count] if _is_large(v)])
-    if len(outputs) == 1:
+    outputs = dict.fromkeys(filter(_is_large, jaxpr.outputs))
+    if len(outputs) <= 1:
         return jaxpr
     grouping = _Grouping(jaxpr, outputs)
     return _rewritten(jaxpr, grouping) if grouping.groups else jaxpr
@@ -309,8 +308,7 @@ def _is_large(v: Any) -> bool:
     """Whether a loop over the elements of an atom is worth while."""
     if type(v) is not Var or v.type.dtype not in _ELEMENTS or not v.type.shape:
         return False
-    known = type(v.type.size) is int  # and not symbolic
-    return known and v.type.size >= MANY and v.type.shape[-1] >= _SHORTEST
+    return has_large([v]) and v.type.shape[-1] >= _SHORTEST
 
 
 def _rewritten(jaxpr: Jaxpr, grouping: _Grouping) -> Jaxpr:

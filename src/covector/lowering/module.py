@@ -22,11 +22,12 @@ from covector.core.source import attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding, wide_keys
-from covector.lowering.element_loops import with_element_loops
 from covector.lowering.hlo import HloValue
 from covector.lowering.host_calls import axes_left
 from covector.lowering.placement import MeshPlacement
 
+#: elements from which on a loop for several results is quicker than a kernel for each
+LARGE = 1 << 16
 #: operations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8
 _SEPARATE = '{inlineable = "false"}'
@@ -353,6 +354,11 @@ class ModuleLowering:
                     call.attributes["mhlo.frontend_attributes"] = kept
 
 
+def has_large(atoms: Sequence[Any]) -> bool:
+    """Whether an array is so large that ``element_loops`` may do it good."""
+    return any([type(a.type.size) is int and a.type.size >= LARGE for a in atoms])
+
+
 def lower_module(
     jaxpr: Jaxpr,
     name: str,
@@ -370,10 +376,6 @@ def lower_module(
       portable: whether others than this library may run it.
     """
     lowering = ModuleLowering(name, platform, placement and placement.mesh, portable)
-    # A result in the memory of an argument is written while that is read, which a loop
-    # for several results cannot do.
-    if lowering.is_of_one_cpu and not any(donated):
-        jaxpr = with_element_loops(jaxpr)
     main = lowering.function(jaxpr, "main", public=True)
     attributes = [{"jax.buffer_donor": "true"} if d else {} for d in donated]
     if placement is not None:

@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Any
 from covector.core import dtypes
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
-from covector.lowering.element_loops import (
-    several_steps,
-    steps_at_once,
-    with_element_loops,
-)
 from covector.lowering.hlo import HloValue
+from covector.lowering.module import has_large
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -32,8 +28,11 @@ def lower_while(
     types = ctx.out_types
     signed = [_signed(t) for t in types]
     body_jaxpr = op.body_jaxpr
-    if ctx.is_of_one_cpu:
-        body_jaxpr = body_jaxpr.memo(with_element_loops, None)
+    if ctx.is_of_one_cpu and has_large(body_jaxpr.outputs):
+        # Few loops are so large.
+        from covector.lowering.element_loops import with_element_loops  # noqa: PLC0415
+
+        body_jaxpr = body_jaxpr.memo(with_element_loops)
     loop = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
 
     def test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
@@ -176,9 +175,13 @@ def lower_scan(
 ) -> Values:
     """The results of a scan: carry and ys."""
     lowering = ScanLowering(scan, ctx, consts, xs)
-    at_once = scan.jaxpr.memo(steps_at_once) if _is_in_passes(scan, ctx) else 0
-    if at_once:
-        return _lower_in_passes(scan, ctx, lowering, carry, at_once)
+    if _may_be_in_passes(scan, ctx):
+        # Few loops are.
+        from covector.lowering.element_loops import steps_at_once  # noqa: PLC0415
+
+        at_once = scan.jaxpr.memo(steps_at_once)
+        if at_once:
+            return _lower_in_passes(scan, ctx, lowering, carry, at_once)
     ys = [ctx.constant(0, t) for t in lowering.y_types]
     # A symbolic length has no known remainder.
     known = type(scan.length) is int
@@ -194,12 +197,13 @@ def lower_scan(
     return [*carry, *ys]
 
 
-def _is_in_passes(scan: Any, ctx: "Lowering") -> bool:
+def _may_be_in_passes(scan: Any, ctx: "Lowering") -> bool:
     """Whether the steps of a scan may be passes over arrays, each of several steps."""
     only_carry = scan.num_consts + scan.num_carry == len(scan.jaxpr.inputs)
     only_carry = only_carry and scan.num_carry == len(scan.jaxpr.outputs)
     counted = type(scan.length) is int and scan.unroll == 1
-    return ctx.is_of_one_cpu and only_carry and counted
+    large = has_large(scan.jaxpr.outputs)
+    return ctx.is_of_one_cpu and only_carry and counted and large
 
 
 def _lower_in_passes(
@@ -208,6 +212,8 @@ def _lower_in_passes(
     """The last carry of a scan without xs and ys, so many steps in each turn of the
     loop, and what is left of them behind it.
     """
+    from covector.lowering.element_loops import several_steps  # noqa: PLC0415  few
+
     turns, left = divmod(scan.length, at_once)
     if turns > 1:
         lowering.program = scan.jaxpr.memo(several_steps, scan.num_consts, at_once)
