@@ -189,6 +189,28 @@ def test_steps_of_a_loop_over_elements_are_done_several_at_once(steps):
     assert bool(loops(run, *arrays(3)))
 
 
+def test_steps_of_smaller_arrays_share_a_loop_if_the_loop_is_no_kernel_anyway():
+    def run(*state):
+        return lax.fori_loop(0, 40, lambda _, s: lorenz(*s), state)
+
+    assert loops(run, *arrays(3, (10_000,)))
+    check_values(run, *arrays(3, (10_000,)), tolerance=1e-4)
+    assert not loops(run, *arrays(3, (1000,)))
+
+
+def test_steps_of_one_array_are_done_at_once_if_it_is_large():
+    def run(x):
+        return lax.fori_loop(0, 40, lambda _, x: 3.7 * x * (1 - x), x)
+
+    def products(size):
+        text = cv.jit(run).lower(np.full(size, 0.3, "float32")).as_text()
+        return text.count("stablehlo.multiply")
+
+    assert products(LARGE // 2) == 2
+    assert products(LARGE) == 16
+    check_values(lambda x: lax.fori_loop(0, 5, lambda _, x: 3.7 * x * (1 - x), x), 0.3)
+
+
 def test_the_number_of_the_step_is_that_of_each_step():
     def run(x, y):
         def step(i, state):

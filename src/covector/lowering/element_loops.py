@@ -32,7 +32,7 @@ from covector.core.primitive import ManyResults, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
 from covector.lowering.hlo import HloResults, HloValue
-from covector.lowering.module import has_large
+from covector.lowering.module import LARGE, LARGE_IN_LOOPS, has_large
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -293,22 +293,22 @@ def _of_elements(e: Equation) -> Primitive | None:
     return e.op.of_elements(*map(type_of, e.inputs))
 
 
-def with_element_loops(jaxpr: Jaxpr) -> Jaxpr:
-    """The program, with loops for several of its outputs where these are quicker
-    (memoise on the program).
+def with_element_loops(jaxpr: Jaxpr, least: int = LARGE) -> Jaxpr:
+    """The program, with loops for several of its outputs of at least so many elements
+    where these are quicker (memoise on the program).
     """
-    outputs = dict.fromkeys(filter(_is_large, jaxpr.outputs))
+    outputs = dict.fromkeys([v for v in jaxpr.outputs if _is_large(v, least)])
     if len(outputs) <= 1:
         return jaxpr
     grouping = _Grouping(jaxpr, outputs)
     return _rewritten(jaxpr, grouping) if grouping.groups else jaxpr
 
 
-def _is_large(v: Any) -> bool:
+def _is_large(v: Any, least: int) -> bool:
     """Whether a loop over the elements of an atom is worth while."""
     if type(v) is not Var or v.type.dtype not in _ELEMENTS or not v.type.shape:
         return False
-    return has_large([v]) and v.type.shape[-1] >= _SHORTEST
+    return has_large([v], least) and v.type.shape[-1] >= _SHORTEST
 
 
 def _rewritten(jaxpr: Jaxpr, grouping: _Grouping) -> Jaxpr:
@@ -340,8 +340,11 @@ def steps_at_once(jaxpr: Jaxpr) -> int:
     one, if these are too many operations; 0, if a step is more than element by element
     (memoise on the program).
     """
-    shapes = {v.type.shape for v in jaxpr.inputs} - {()}
-    if len(shapes) != 1 or not all(map(_is_large, _arrays(jaxpr.inputs))):
+    arrays = _arrays(jaxpr.inputs)
+    shapes = {v.type.shape for v in arrays}
+    # Steps of one array are one kernel each, as they are.
+    least = LARGE if len(_arrays(jaxpr.outputs)) == 1 else LARGE_IN_LOOPS
+    if len(shapes) != 1 or not all([_is_large(v, least) for v in arrays]):
         return 0
     for e in jaxpr.equations:
         if _of_elements(e) is None or any(
@@ -367,4 +370,5 @@ def several_steps(jaxpr: Jaxpr, consts: int, steps: int) -> Jaxpr:
             carry = tuple(run(jaxpr, [*fixed, *carry]))
         return carry
 
-    return with_element_loops(restage(run_steps, jaxpr.in_types, jaxpr.name))
+    several = restage(run_steps, jaxpr.in_types, jaxpr.name)
+    return with_element_loops(several, LARGE_IN_LOOPS)

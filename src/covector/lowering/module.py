@@ -26,8 +26,9 @@ from covector.lowering.hlo import HloValue
 from covector.lowering.host_calls import axes_left
 from covector.lowering.placement import MeshPlacement
 
-#: elements from which on a loop for several results is quicker than a kernel for each
-LARGE = 1 << 16
+#: elements from which on a loop for several results is quicker than a kernel for each,
+#: in a program, and in a step of a loop that is not one kernel anyway
+LARGE, LARGE_IN_LOOPS = 1 << 16, 1 << 12
 #: operations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8
 _SEPARATE = '{inlineable = "false"}'
@@ -354,9 +355,9 @@ class ModuleLowering:
                     call.attributes["mhlo.frontend_attributes"] = kept
 
 
-def has_large(atoms: Sequence[Any]) -> bool:
+def has_large(atoms: Sequence[Any], least: int = LARGE) -> bool:
     """Whether an array is so large that ``element_loops`` may do it good."""
-    return any([type(a.type.size) is int and a.type.size >= LARGE for a in atoms])
+    return any([type(a.type.size) is int and a.type.size >= least for a in atoms])
 
 
 def lower_module(

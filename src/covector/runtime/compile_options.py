@@ -13,7 +13,7 @@ from covector.runtime import client
 Options: TypeAlias = Mapping[str, object]
 
 #: How many bytes a step of a loop may touch for the loop to be compiled as one kernel.
-SMALL_LOOP_BYTES = "xla_cpu_small_while_loop_byte_threshold"
+SMALL_LOOP_BYTES, SMALL_LOOP = "xla_cpu_small_while_loop_byte_threshold", 65_536
 #: which operations YNNPACK computes, and two kinds of them
 LIBRARY_FUSIONS = "xla_cpu_experimental_ynn_fusion_type"
 DOTS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
@@ -33,7 +33,7 @@ DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
         # A loop of which a step reads and writes fewer bytes becomes one kernel; XLA
         # would have 1024. Larger ones run each operation of a step as a kernel of its
         # own, some on all cores (docs/decisions/0008-small-loops-are-one-kernel.md).
-        SMALL_LOOP_BYTES: 65_536,
+        SMALL_LOOP_BYTES: SMALL_LOOP,
     },
 }
 

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
+from covector.core.jaxpr import Jaxpr
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
-from covector.lowering.module import has_large
+from covector.lowering.module import LARGE_IN_LOOPS, has_large
+from covector.runtime.compile_options import SMALL_LOOP
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -28,11 +30,11 @@ def lower_while(
     types = ctx.out_types
     signed = [_signed(t) for t in types]
     body_jaxpr = op.body_jaxpr
-    if ctx.is_of_one_cpu and has_large(body_jaxpr.outputs):
+    if ctx.is_of_one_cpu and _is_large_step(body_jaxpr):
         # Few loops are so large.
         from covector.lowering.element_loops import with_element_loops  # noqa: PLC0415
 
-        body_jaxpr = body_jaxpr.memo(with_element_loops)
+        body_jaxpr = body_jaxpr.memo(with_element_loops, LARGE_IN_LOOPS)
     loop = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
 
     def test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
@@ -47,6 +49,15 @@ def lower_while(
     ctx.region(loop, 0, signed, test)
     ctx.region(loop, 1, signed, body)
     return _cast(ctx, loop.results, signed, types)
+
+
+def _is_large_step(jaxpr: Jaxpr) -> bool:
+    """Whether a step has large arrays, and more than a loop that is one kernel."""
+    outputs = jaxpr.outputs
+    if not has_large(outputs, LARGE_IN_LOOPS):
+        return False
+    touched = 2 * sum([a.type.nbytes for a in outputs if type(a.type.size) is int])
+    return touched >= SMALL_LOOP
 
 
 def _signed(type: ArrayType) -> ArrayType:
@@ -202,8 +213,7 @@ def _may_be_in_passes(scan: Any, ctx: "Lowering") -> bool:
     only_carry = scan.num_consts + scan.num_carry == len(scan.jaxpr.inputs)
     only_carry = only_carry and scan.num_carry == len(scan.jaxpr.outputs)
     counted = type(scan.length) is int and scan.unroll == 1
-    large = has_large(scan.jaxpr.outputs)
-    return ctx.is_of_one_cpu and only_carry and counted and large
+    return ctx.is_of_one_cpu and only_carry and counted and _is_large_step(scan.jaxpr)
 
 
 def _lower_in_passes(
