@@ -56,6 +56,22 @@ def kernels(name):
     return fusion_plan(compiled(name))().kernels
 
 
+def test_a_loop_for_several_results_is_a_kernel_of_all_their_lines():
+    def both(x, y):
+        shared = cnp.exp(x)
+        return (
+            shared * y,
+            shared + y,
+        )
+
+    x = np.ones((256, 256), np.float32)
+    (kernel,) = fusion_plan(both)(x, x).kernels
+    assert kernel.operations == ("exponential", "multiply", "add")
+    assert (kernel.flops, kernel.transcendentals) == (2 * x.size, x.size)
+    first = both.__code__.co_firstlineno
+    assert {line for _, line in kernel.lines} == {first + 1, first + 3, first + 4}
+
+
 def test_operations_along_a_chain_are_one_kernel():
     (kernel,) = kernels("elementwise")
     assert kernel.kind == "loop fusion"

@@ -190,7 +190,8 @@ def parts(module: Module, instruction: Instruction) -> Sequence[Instruction]:
 
 
 def _parts(module: Module, instruction: Instruction) -> Iterator[Instruction]:
-    if instruction.opcode not in _MADE_OF_OTHERS:
+    whole = instruction.opcode not in _MADE_OF_OTHERS
+    if whole and not work.is_element_loop(instruction):
         yield instruction
         return
     for computation in module.called(instruction):

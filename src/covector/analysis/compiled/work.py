@@ -73,9 +73,23 @@ def _reduced(instruction: Instruction, operands: list[Shape]) -> int:
 
 
 def _reduced_windows(instruction: Instruction, operands: list[Shape]) -> int:
+    if is_element_loop(instruction):
+        return _first(instruction).size
+    return _first(instruction).size * (_window(instruction) - 1)
+
+
+def _window(instruction: Instruction) -> int:
+    """The elements of a window."""
     window = _WINDOW_SIZE.search(instruction.attributes.get("window", ""))
-    taken = math.prod(map(int, window[1].split("x"))) if window else 1
-    return _first(instruction).size * (taken - 1)
+    return math.prod(map(int, window[1].split("x"))) if window else 1
+
+
+def is_element_loop(instruction: Instruction) -> bool:
+    """Whether it runs a program for each element, as ``lowering/element_loops`` has it:
+    a reduction over windows of one element, of several results.
+    """
+    several = instruction.opcode == "reduce-window" and bool(instruction.shape.parts)
+    return several and _window(instruction) == 1
 
 
 def _first(instruction: Instruction) -> Shape:
@@ -178,14 +192,24 @@ def weights(
     opcode = instruction.opcode
     if opcode in ("fusion", "call", "while", "conditional", "async-start"):
         steps = (instruction.trip_count or 1) if opcode == "while" else 1
-        for inside in module.called(instruction):
-            for inner in inside.instructions.values():
-                yield from weights(module, inside, inner, times * steps)
+        yield from _weights_inside(module, instruction, times * steps)
+    elif is_element_loop(instruction):
+        yield from _weights_inside(
+            module, instruction, times * _first(instruction).size
+        )
     elif opcode not in _FREE:
         flops, functions = arithmetic(module, computation, instruction)
         computed = flops + _COST_OF_FUNCTION * functions
         moved = sum(_traffic(instruction, computation.operands(instruction)))
         yield instruction, times * (computed or moved / _BYTES_PER_OPERATION)
+
+
+def _weights_inside(
+    module: Module, instruction: Instruction, times: int
+) -> Iterator[tuple[Instruction, float]]:
+    for inside in module.called(instruction):
+        for inner in inside.instructions.values():
+            yield from weights(module, inside, inner, times)
 
 
 # -- bytes -----------------------------------------------------------------------------
