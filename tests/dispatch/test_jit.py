@@ -588,6 +588,48 @@ def test_a_warm_call_knows_its_keywords_in_any_order():
     assert [float(x[0]) for x in f(one, b=two, a=one)] == [1.0, 2.0, 1.0]
 
 
+def test_a_warm_call_by_position_by_name_and_with_other_names():
+    scaled = cv.jit(
+        lambda x, n=None, m=1: x * (n or 10) + m, static_argnames=("n", "m")
+    )
+    x = cnp.ones(())
+    for _ in range(3):
+        assert float(scaled(x, 2)) == 3
+        assert float(scaled(x, n=2)) == 3
+        assert float(scaled(x, n=2, m=3)) == 5
+        assert float(scaled(x, m=3, n=2)) == 5
+        assert float(scaled(x, m=1)) == 11
+        assert float(scaled(x, n=None)) == 11
+        assert float(scaled(x)) == 11
+        assert float(scaled(x=x, n=2)) == 3
+
+
+def test_a_warm_call_with_a_static_object_that_has_changed():
+    class Scale:
+        def __init__(self, n):
+            self.n = n
+
+        def __eq__(self, other):
+            return self.n == other.n
+
+        def __hash__(self):
+            return hash(self.n)
+
+    scaled = cv.jit(lambda x, s: x * s.n, static_argnums=1)
+    x, scale = cnp.ones(()), Scale(2)
+    assert [float(scaled(x, scale)) for _ in range(3)] == [2, 2, 2]
+    scale.n = 3
+    assert [float(scaled(x, scale)) for _ in range(3)] == [3, 3, 3]
+
+
+def test_a_warm_call_with_a_static_function_and_with_another():
+    applied = cv.jit(lambda f, x: f(x), static_argnums=0)
+    x = cnp.zeros(())
+    for _ in range(3):
+        assert float(applied(cnp.cos, x)) == 1
+        assert float(applied(cnp.sin, x)) == 0
+
+
 def test_a_warm_call_with_other_static_arguments():
     f = cv.jit(lambda x, n, y, *, k=1: (x, y * n * k), static_argnums=1)
     for n in (2, 2, 3, 2.0, True, 2):

@@ -167,7 +167,7 @@ Keys = tuple[int | str, ...]
 
 
 @functools.lru_cache(1024)
-def _call_layout(
+def call_layout(
     static: Keys, count: int, names: tuple[str, ...]
 ) -> tuple[Callable[[Sequence[Any]], tuple[Any, ...]], tuple[str, ...], Keys]:
     """Of ``count`` positional arguments and these keywords: how those that are traced
@@ -260,7 +260,7 @@ class JitSpec(NamedTuple):
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
         """``split_static``, whatever is given as static."""
-        taking, names, static = _call_layout(self.static, len(args), tuple(kwargs))
+        taking, names, static = call_layout(self.static, len(args), tuple(kwargs))
         named = {k: kwargs[k] for k in names} if names else {}
         keyed = []
         for k in static:

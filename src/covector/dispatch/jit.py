@@ -47,7 +47,7 @@ from covector.dispatch.arguments import (
 from covector.dispatch.debug_nans import Replayed
 from covector.dispatch.jit_shardings import ReshardOutputs, requested_shardings
 from covector.dispatch.program import Program
-from covector.dispatch.program_cache import NO_CALL, FastPath
+from covector.dispatch.program_cache import NO_CALL, FastPath, StaticsBefore
 from covector.dispatch.tracing import find_or_trace
 from covector.fingerprints.fingerprint import fingerprint_of
 from covector.lowering.compiled import ArgumentsElsewhere, CompiledProgram
@@ -96,6 +96,7 @@ class PjitFunction(Generic[P, R]):
         self.who = who
         self.__name__: str = function_name(fun)
         self._simple = not spec.static
+        self._statics_before: StaticsBefore | None = None
         self._caches = program_cache.caches_of(fun, spec)
         self.programs: dict[ProgramKey, Program] = self._caches.programs
 
@@ -145,11 +146,18 @@ class PjitFunction(Generic[P, R]):
         """What is traced of the arguments, in the order of leaves; and the form of the
         call, which is None where all arguments are traced, and by position.
         """
-        form = None
+        form, before = None, self._statics_before
+        if before is not None and before.are_again(args, kwargs):
+            return before.taking(args), {}, before.form
         if not self._simple:
+            count, names = len(args), list(kwargs)
             args, kwargs, statics = self.spec.split(args, kwargs)
             # An object may have changed since it was looked up, and its hash with it.
             form = hash(statics), statics
+            last = self._caches.last_call.form
+            if StaticsBefore.can_tell(statics) and form == last:
+                now = StaticsBefore(self.spec, count, names, statics, form)
+                self._statics_before = now
         if kwargs:
             if len(kwargs) > 1:  # leaves are in the order of the names
                 kwargs = dict(sorted(kwargs.items()))

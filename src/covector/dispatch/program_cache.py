@@ -21,6 +21,7 @@ from covector.dispatch.arguments import (
     JitSpec,
     ProgramKey,
     as_operands,
+    call_layout,
     device_of_operands,
 )
 from covector.dispatch.program import Program
@@ -50,6 +51,51 @@ class LastCall:
 
 #: of no form that a call has
 NO_CALL = LastCall(None, None, "", -1, None)
+
+
+#: types of which each object is what it is for ever
+_CONSTANTS = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+
+class StaticsBefore:
+    """The static arguments of the call before, of which those of the next call may be
+    the very same objects: then these need not be looked into.
+
+    They are numbers, texts, and what is compared by identity, as functions are. Others
+    may have changed since.
+    """
+
+    __slots__ = ("count", "form", "named", "taking", "values")
+
+    def __init__(
+        self, spec: JitSpec, count: int, names: Sequence[str], statics: Any, form: Any
+    ) -> None:
+        taking, traced, _ = call_layout(spec.static, count, tuple(names))
+        #: how many positional arguments there were; none is like a traced keyword
+        self.count = -1 if traced else count
+        self.values = [(k, v) for k, _, v in statics if type(k) is int]
+        self.named = [(k, v) for k, _, v in statics if type(k) is str]
+        #: gives the traced ones of the positional arguments
+        self.taking = taking
+        self.form = form
+
+    @staticmethod
+    def can_tell(statics: Sequence[Any]) -> bool:
+        """Whether none of the static arguments can change."""
+        kinds = [type(value) for _, _, value in statics]
+        return all([k in _CONSTANTS or k.__hash__ is object.__hash__ for k in kinds])
+
+    def are_again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether the static arguments are those of the call before."""
+        if len(args) != self.count or len(kwargs) != len(self.named):
+            return False
+        for k, value in self.values:
+            if args[k] is not value:
+                return False
+        for name, value in self.named:  # noqa: SIM110  quicker
+            if kwargs.get(name, self) is not value:
+                return False
+        return True
 
 
 class FastPath(NamedTuple):
