@@ -9,12 +9,13 @@
 ``Scan`` knows nothing of how these are made. It asks here, and arranges its operands.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
-from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
+from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, replaced
 from covector.core.masks import Mask, drop, fixpoint, in_groups, indices, merge, select
 from covector.operations.arithmetic import add
+from covector.programs.control_flow.recomputation import Recomputed, computed_again
 from covector.programs.control_flow.weight_gradients import (
     Factored,
     Product,
@@ -156,25 +157,54 @@ def _with_residuals(
     stacked = {v: ~k for k, v in ys if type(v) is Var}
     stacked |= {v: k for k, v in enumerate(x_vars)}
     further = [v for v in drop(residuals, invariant) if v not in stacked]
+    recomputed = computed_again(body, further, {*known, *stacked})
+    further = recomputed.saved
     stacked |= {v: ~(count + k) for k, v in enumerate(further)}
     outputs = [*body.outputs[:count], *further]
     pure = [e for e in body.equations if e.op.pure]
     before = needed_equations(pure, hoisted)
     rest = needed_equations(body.equations, outputs, hoisted)
-    sizes = len(residuals), *num_tangents
-    inputs, of_consts, of_carry, of_xs = in_groups(linear.inputs, *sizes)
-    inputs = [
-        *[*select(inputs, invariant), *of_consts, *of_carry],
-        *[*drop(inputs, invariant), *of_xs],
-    ]
+    reads, linear = _with_recomputation(
+        linear, residuals, recomputed, num_tangents, known
+    )
     return LinearizedBody(
         Jaxpr(const_vars, before, hoisted, f"{body.name}_before"),
         Jaxpr([*const_vars, *hoisted, *carry_vars, *x_vars], rest, outputs, body.name),
-        Jaxpr(inputs, linear.equations, linear.outputs, linear.name),
-        [known[v] for v in select(residuals, invariant)],
-        [stacked[v] for v in drop(residuals, invariant)],
+        linear,
+        [known[v] for v in reads if v in known],
+        [stacked[v] for v in reads if v not in known],
         *masks,
     )
+
+
+def _with_recomputation(
+    linear: Jaxpr,
+    residuals: Sequence[Var],
+    recomputed: Recomputed,
+    num_tangents: tuple[int, int],
+    known: Container[Var],
+) -> tuple[list[Var], Jaxpr]:
+    """The variables of a body that its linear part reads if it computes some of its
+    residuals again, and that part: first the known ones, which stand before the
+    tangents of consts and carry, then the others, before those of xs.
+    """
+    sizes = len(residuals), *num_tangents
+    inputs, of_consts, of_carry, of_xs = in_groups(linear.inputs, *sizes)
+    names: dict[Var, Var] = {}
+    twice: dict[Var, Var] = {}
+    for v, name in zip(residuals, inputs, strict=True):
+        if names.setdefault(v, name) is not name:
+            twice[name] = names[v]
+    equations = [
+        Equation(e.op, replaced(twice, e.inputs), e.outputs, e.line)
+        for e in [*recomputed.renamed(names), *linear.equations]
+    ]
+    reads = [v for v in names if v not in recomputed.variables]
+    before = [names[v] for v in reads if v in known]
+    others = [names[v] for v in reads if v not in known]
+    inputs = [*before, *of_consts, *of_carry, *others, *of_xs]
+    outputs = replaced(twice, linear.outputs)
+    return reads, Jaxpr(inputs, equations, outputs, linear.name)
 
 
 # -- checkpoints -----------------------------------------------------------------------

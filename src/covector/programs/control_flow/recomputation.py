@@ -1,0 +1,90 @@
+"""Residuals of a step of a loop that are computed again, not kept for each step.
+
+The linear part of a step reads what the step has computed. To keep an array for each
+step costs two passes through memory, and as much memory as there are steps. To compute
+it again from the carry, element by element, costs next to nothing where that is a sum
+or a product. So what a step starts with is kept instead, where that is much less.
+
+    kept      x                     x' = x + h·(k₁ + 2 k₂ + 2 k₃ + k₄) / 6
+    again     k₁, k₂, k₃, and what is between
+"""
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from covector.core.jaxpr import Equation, Jaxpr, Var, replaced, type_of
+
+#: how many times as many bytes would be kept otherwise
+_MUCH_LESS = 3
+
+
+class Recomputed(NamedTuple):
+    """What is kept, and the equations that compute the rest from that."""
+
+    saved: list[Var]
+    equations: list[Equation]
+
+    @property
+    def variables(self) -> set[Var]:
+        """What is computed again."""
+        return {v for e in self.equations for v in e.outputs}
+
+    def renamed(self, names: dict[Var, Var]) -> list[Equation]:
+        """The equations in a program that knows some variables by other names; those
+        that have none get one.
+        """
+        for e in self.equations:
+            for v in [*e.inputs, *e.outputs]:
+                if type(v) is Var and v not in names:
+                    names[v] = Var(v.type)
+        return [
+            Equation(
+                e.op, replaced(names, e.inputs), replaced(names, e.outputs), e.line
+            )
+            for e in self.equations
+        ]
+
+
+def computed_again(
+    body: Jaxpr, residuals: Sequence[Var], given: AbstractSet[Var]
+) -> Recomputed:
+    """How the residuals of a body are had again, of which the ``given`` variables are
+    known in any case: all that only adds and multiplies elements is computed again, if
+    that leaves much less to keep.
+    """
+    made_by = {v: e for e in body.equations for v in e.outputs}
+    saved: dict[Var, None] = {}
+    needed: set[Equation] = set()
+    rest, seen = list(residuals), set(residuals)
+    while rest:
+        v = rest.pop()
+        e = made_by.get(v)
+        if e is None or not _is_cheap(e):
+            saved[v] = None
+            continue
+        needed.add(e)
+        new = [a for a in e.inputs if type(a) is Var and a not in given]
+        rest += [a for a in new if a not in seen]
+        seen.update(new)
+    if not _is_much_less(saved, residuals):
+        return Recomputed(list(residuals), [])
+    order = [e for e in body.equations if e in needed]
+    return Recomputed(list(saved), order)
+
+
+def _is_cheap(e: Equation) -> bool:
+    """Whether an equation computes elements by a few instructions each."""
+    if e.op.of_elements(*map(type_of, e.inputs)) is None or e.op.work is None:
+        return False
+    types, outs = list(map(type_of, e.inputs)), list(map(type_of, e.outputs))
+    return not e.op.work(types, outs).transcendentals
+
+
+def _is_much_less(some: Iterable[Var], others: Iterable[Var]) -> bool:
+    few, many = [
+        sum([v.type.size * v.type.storage.itemsize for v in variables])
+        for variables in (some, others)
+    ]
+    # A symbolic size stands for many, of which no one knows.
+    return type(few) is type(many) is int and _MUCH_LESS * few <= many
