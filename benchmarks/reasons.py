@@ -80,8 +80,8 @@ REASONS = {
     "computed, so that it is accurate at its zeros (decision 23)",
     "Reductions: sum, 1k": CALL,
     "Reductions: sum, 100k": PARTITIONS,
-    "Reductions: maximum of rows": "JAX's maximum of rows loses NaN; here three extrema "
-    "of the bits are formed in one pass, which find it",
+    "Reductions: maximum of rows": "JAX's maximum of rows loses NaN; here three "
+    "extrema of the bits are formed in one pass, which find it",
     "Reductions: cumsum, ": "a running sum in parallel reads its array twice",
     "Reductions: gradient of sum": ANGLES,
     "Products: matmul, (4|64)²": INLINE,
