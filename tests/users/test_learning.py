@@ -168,7 +168,8 @@ def test_attention_with_a_causal_mask_does_not_see_the_future():
     out = cv.jit(attention)(q, k, v, mask)
     np.testing.assert_allclose(out[0], v[0], rtol=1e-5)
     later = attention(q, k.at[4:].set(9.0), v.at[4:].set(9.0), mask)
-    np.testing.assert_allclose(out[:4], later[:4], rtol=1e-5)
+    # One is compiled and one is not: of terms that cancel, the last digits differ.
+    np.testing.assert_allclose(out[:4], later[:4], rtol=1e-5, atol=1e-6)
     library = nn.dot_product_attention(q, k, v, is_causal=True)
     np.testing.assert_allclose(out, library, rtol=1e-4, atol=1e-5)
     grads = cv.grad(lambda q: attention(q, k, v, mask).sum())(q)

@@ -13,7 +13,8 @@ from covector.runtime import client
 Options: TypeAlias = Mapping[str, object]
 
 #: How many bytes a step of a loop may touch for the loop to be compiled as one kernel.
-SMALL_LOOP_BYTES, SMALL_LOOP = "xla_cpu_small_while_loop_byte_threshold", 65_536
+SMALL_LOOP_BYTES = "xla_cpu_small_while_loop_byte_threshold"
+SMALL_LOOP = 65_536
 #: which operations YNNPACK computes, and two kinds of them
 LIBRARY_FUSIONS = "xla_cpu_experimental_ynn_fusion_type"
 DOTS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
