@@ -155,7 +155,7 @@ class PjitFunction(Generic[P, R]):
             # An object may have changed since it was looked up, and its hash with it.
             form = hash(statics), statics
             last = self._caches.last_call.form
-            if StaticsBefore.can_tell(statics) and form == last:
+            if not kwargs and StaticsBefore.can_tell(statics) and form == last:
                 now = StaticsBefore(self.spec, count, names, statics, form)
                 self._statics_before = now
         if kwargs:

@@ -70,13 +70,13 @@ class StaticsBefore:
     def __init__(
         self, spec: JitSpec, count: int, names: Sequence[str], statics: Any, form: Any
     ) -> None:
-        taking, traced, _ = call_layout(spec.static, count, tuple(names))
-        #: how many positional arguments there were; none is like a traced keyword
-        self.count = -1 if traced else count
+        #: how many positional arguments there were
+        self.count = count
         self.values = [(k, v) for k, _, v in statics if type(k) is int]
+        #: all keywords, since none was traced
         self.named = [(k, v) for k, _, v in statics if type(k) is str]
         #: gives the traced ones of the positional arguments
-        self.taking = taking
+        self.taking, _, _ = call_layout(spec.static, count, tuple(names))
         self.form = form
 
     @staticmethod

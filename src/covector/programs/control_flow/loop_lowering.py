@@ -187,12 +187,9 @@ def lower_scan(
     """The results of a scan: carry and ys."""
     lowering = ScanLowering(scan, ctx, consts, xs)
     if _may_be_in_passes(scan, ctx):
-        # Few loops are.
-        from covector.lowering.element_loops import steps_at_once  # noqa: PLC0415
-
-        at_once = scan.jaxpr.memo(steps_at_once)
-        if at_once:
-            return _lower_in_passes(scan, ctx, lowering, carry, at_once)
+        last = _lower_in_passes(scan, ctx, lowering, carry)
+        if last is not None:
+            return last
     ys = [ctx.constant(0, t) for t in lowering.y_types]
     # A symbolic length has no known remainder.
     known = type(scan.length) is int
@@ -217,13 +214,20 @@ def _may_be_in_passes(scan: Any, ctx: "Lowering") -> bool:
 
 
 def _lower_in_passes(
-    scan: Any, ctx: "Lowering", lowering: ScanLowering, carry: Values, at_once: int
-) -> Values:
-    """The last carry of a scan without xs and ys, so many steps in each turn of the
-    loop, and what is left of them behind it.
+    scan: Any, ctx: "Lowering", lowering: ScanLowering, carry: Values
+) -> Values | None:
+    """The last carry of a scan without xs and ys, several steps in each turn of the
+    loop, and what is left of them behind it; None where that is no better.
     """
-    from covector.lowering.element_loops import several_steps  # noqa: PLC0415  few
+    # Few loops are so large.
+    from covector.lowering.element_loops import (  # noqa: PLC0415
+        several_steps,
+        steps_at_once,
+    )
 
+    at_once = scan.jaxpr.memo(steps_at_once)
+    if not at_once:
+        return None
     turns, left = divmod(scan.length, at_once)
     if turns > 1:
         lowering.program = scan.jaxpr.memo(several_steps, scan.num_consts, at_once)

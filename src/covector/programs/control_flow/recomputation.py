@@ -25,11 +25,6 @@ class Recomputed(NamedTuple):
     saved: list[Var]
     equations: list[Equation]
 
-    @property
-    def variables(self) -> set[Var]:
-        """What is computed again."""
-        return {v for e in self.equations for v in e.outputs}
-
     def renamed(self, names: dict[Var, Var]) -> list[Equation]:
         """The equations in a program that knows some variables by other names; those
         that have none get one.

@@ -199,7 +199,8 @@ def _with_recomputation(
         Equation(e.op, replaced(twice, e.inputs), e.outputs, e.line)
         for e in [*recomputed.renamed(names), *linear.equations]
     ]
-    reads = [v for v in names if v not in recomputed.variables]
+    made = {v for e in recomputed.equations for v in e.outputs}
+    reads = [v for v in names if v not in made]
     before = [names[v] for v in reads if v in known]
     others = [names[v] for v in reads if v not in known]
     inputs = [*before, *of_consts, *of_carry, *others, *of_xs]
