@@ -198,12 +198,25 @@ def words_of(code):
 def test_the_modules_that_importing_covector_loads():
     loaded = words_of("import sys, covector; print(*sys.modules)")
     own = [m for m in loaded if m.split(".")[0] == "covector"]
-    assert len(own) <= 215
+    assert len(own) <= 209
     unneeded = ["jax", "scipy", "matplotlib", "sklearn", "opt_einsum", "torch"]
     unneeded += ["covector.nn", "covector.random", "covector.demo", "covector.cli"]
     unneeded += ["importlib.metadata", "email", "socket", "zipfile", "csv"]
-    unneeded += ["difflib", "tempfile", "covector.dispatch.stages"]
+    unneeded += ["difflib", "tempfile", "covector.dispatch.stages", "jaxlib.mlir"]
     assert [m for m in unneeded if m in loaded] == []
+
+
+def test_who_compiles_nothing_does_without_mlir():
+    code = """
+import sys
+import covector as cv
+import covector.numpy as cnp
+from covector import lax, nn, random
+x = random.normal(random.key(0), (8,))
+cv.grad(lambda x: nn.softmax(lax.sort(cnp.sin(x))).max())(x)
+print("jaxlib.mlir" in sys.modules)
+"""
+    assert words_of(code) == ["False"]
 
 
 def test_the_modules_that_the_first_jitted_call_loads():
@@ -217,4 +230,9 @@ before = set(sys.modules)
 cv.jit(lambda x: x * 2 + 1)(np.ones(4))
 print(*(set(sys.modules) - before))
 """
-    assert words_of(code) == []
+    loaded = words_of(code)
+    own = [m for m in loaded if m.split(".")[0] == "covector"]
+    assert len(own) <= 6
+    assert all(m.startswith(("covector.lowering", "covector.runtime")) for m in own)
+    others = {m for m in loaded if not m.startswith("jaxlib.mlir")} - {*own}
+    assert others <= {"_socket", "typing_extensions"}  # MLIR's, of Python 3.11

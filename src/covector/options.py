@@ -11,6 +11,7 @@ generator as well: that is what makes context managers of generators work.
 """
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -86,6 +87,11 @@ class Options:
             self.numpy_dtype_promotion == "standard"
             and self.numpy_rank_promotion == "allow"
         )
+
+    @property
+    def compile_log_level(self) -> int:
+        """The level of log messages of ``jit``."""
+        return logging.WARNING if self.log_compiles else logging.DEBUG
 
     @cached_property
     def checks_values(self) -> bool:

@@ -10,22 +10,22 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.compat import finder, on_request
-from covector.runtime import executable
+from covector.runtime import compiler
 
 
 @pytest.fixture(autouse=True)
 def asked_for(monkeypatch):
     # A test before this one may have run a package that asks for the function.
-    monkeypatch.setattr(executable, "_compile", on_request._compile)
+    monkeypatch.setattr(compiler, "_compile", on_request._compile)
     monkeypatch.setattr(finder, "is_installed", lambda: True)
 
 
 def test_as_long_as_nobody_asks_compiling_is_as_it_was():
-    before = executable._compile
+    before = compiler._compile
     assert not hasattr(on_request, "another_name")
-    assert executable._compile is before
+    assert compiler._compile is before
     assert on_request.backend_compile_and_load is not None
-    assert executable._compile is not before
+    assert compiler._compile is not before
 
 
 def test_what_packages_put_in_its_place_is_called_for_each_compilation(monkeypatch):

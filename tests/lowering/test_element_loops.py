@@ -6,7 +6,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import lax
-from covector.lowering.module import LARGE
+from covector.lowering.element_loops import LARGE
 
 _RNG = np.random.default_rng(0)
 

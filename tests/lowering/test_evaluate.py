@@ -15,7 +15,7 @@ from covector.core.host_budget import CALL, COMPILE_COST, LARGE_PACE, HostBudget
 from covector.core.primitive import ManyResults, Primitive
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, MissingRule, TypeMismatch, UnexpectedTracerError
-from covector.lowering import evaluate
+from covector.lowering import compile
 from covector.lowering.evaluate import base
 from covector.operations.arithmetic import add, div
 from covector.operations.contraction import DotGeneral
@@ -61,7 +61,7 @@ def compiled(monkeypatch):
 
         return program
 
-    monkeypatch.setattr(evaluate, "compile_operation", compile_operation)
+    monkeypatch.setattr(compile, "compile_operation", compile_operation)
     return asked
 
 

@@ -7,7 +7,7 @@ from covector.core import dtypes
 from covector.core.key_types import KeyType
 from covector.core.source import user_line
 from covector.core.types import ArrayType
-from covector.lowering import hlo
+from covector.lowering import hlo, spelling
 
 DTYPES = [
     dtypes.bool_,
@@ -31,7 +31,7 @@ F32 = ArrayType((2, 3), dtypes.float32)
 
 
 def test_element_types_have_different_names():
-    assert len({hlo.element_name(d) for d in DTYPES}) == len(DTYPES)
+    assert len({spelling.element_name(d) for d in DTYPES}) == len(DTYPES)
 
 
 @each_dtype
@@ -39,7 +39,7 @@ def test_a_tensor_has_the_shape_and_the_elements_of_its_type(dtype):
     for shape in ((), (3,), (2, 0)):
         tensor = hlo.tensor_type(ArrayType(shape, dtype))
         assert list(tensor.shape) == list(shape)
-        assert str(tensor.element_type) == hlo.element_name(dtype)
+        assert str(tensor.element_type) == spelling.element_name(dtype)
 
 
 def test_types_that_are_held_alike_are_one_tensor():

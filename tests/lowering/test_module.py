@@ -13,7 +13,7 @@ from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import MissingRule
-from covector.lowering import hlo
+from covector.lowering import hlo, spelling
 from covector.lowering.module import SEPARATE_FROM, lower_module
 from covector.operations.arithmetic import add, mul
 from covector.operations.transcendental import sin
@@ -131,7 +131,7 @@ def test_a_constant_of_no_elements_is_written():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int4", "bool", "complex64"])
 def test_literals_keep_their_element_type(dtype):
     literal = array(np.ones(3).astype(dtypes.as_dtype(dtype)))
-    name = hlo.element_name(literal.dtype)
+    name = spelling.element_name(literal.dtype)
     assert f": tensor<3x{name}>" in lowered(staged(lambda x: [literal]))
 
 

@@ -9,7 +9,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, options, random
 from covector.random.arguments import DRAW_LIMIT
-from covector.runtime import executable
+from covector.runtime import compiler
 
 KEY = random.key(2024)
 MANY = 8000
@@ -317,7 +317,7 @@ def test_small_draws_do_without_the_compiler(name, monkeypatch):
     def compile_module(*args, **kwargs):
         raise AssertionError("the compiler was asked")
 
-    monkeypatch.setattr(executable, "compile_module", compile_module)
+    monkeypatch.setattr(compiler, "compile_module", compile_module)
     SMALL[name](KEY)
 
 

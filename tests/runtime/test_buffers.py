@@ -10,7 +10,7 @@ import pytest
 from jaxlib import _jax
 
 from covector.errors import DeletedArrayError, DeviceError, DTypeError
-from covector.runtime import buffers, client, executable
+from covector.runtime import buffers, client, compiler
 from tests.runtime.programs import F32, add, output_of, square
 
 DTYPES = [
@@ -180,13 +180,13 @@ def test_a_poisoned_buffer_tells_what_went_wrong(use, poisoned):
 
 
 def test_poison_spreads_to_what_is_computed_from_it(poisoned, device):
-    program = executable.compile_module(add(), device, outputs=[((4,), F32)])
+    program = compiler.compile_module(add(), device, outputs=[((4,), F32)])
     with pytest.raises(DeviceError, match="the disk is on fire"):
         buffers.block_until_ready(program.execute([poisoned, poisoned]))
 
 
 def test_waiting_for_several_buffers(device):
-    program = executable.compile_module(square(64), device, outputs=[((64, 64), F32)])
+    program = compiler.compile_module(square(64), device, outputs=[((64, 64), F32)])
     eye = buffers.put(np.eye(64, dtype=F32), device)
     results = [program.execute([eye])[0] for _ in range(5)]
     buffers.block_until_ready(results)
@@ -231,7 +231,7 @@ print("done")
 def test_nothing_here_imports_jax():
     code = """
 import sys, numpy as np, ml_dtypes
-from covector.runtime import buffers, client, executable
+from covector.runtime import buffers, client, compiler
 device = client.default_device()
 for dtype in (np.float32, ml_dtypes.bfloat16, ml_dtypes.int4):
     buffer = buffers.put(np.ones(4, dtype), device)

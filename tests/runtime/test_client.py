@@ -10,7 +10,7 @@ from covector.errors import CovectorError, DeviceError, SettingError
 from covector.runtime import buffers, client, overlap, shards
 from tests.runtime.programs import output_of, run_python
 
-IMPORTS = "from covector.runtime import client, buffers, executable\n"
+IMPORTS = "from covector.runtime import client, buffers, compiler\n"
 
 
 def failure(done: subprocess.CompletedProcess[str]) -> str:

@@ -17,7 +17,7 @@ from covector.runtime import (
     cache_folder,
     client,
     compilation_cache,
-    executable,
+    compiler,
 )
 from tests.runtime.programs import F32, add, callback, output_of
 
@@ -45,20 +45,20 @@ def flipped(content, position):
 def compiled(monkeypatch):
     """The modules that XLA really compiled."""
     seen = []
-    compile_now = executable._compile
+    compile_now = compiler._compile
 
     def record(module, *rest):
         seen.append(module)
         return compile_now(module, *rest)
 
-    monkeypatch.setattr(executable, "_compile", record)
+    monkeypatch.setattr(compiler, "_compile", record)
     return seen
 
 
 def run(text=None, **arguments):
     device = client.cpu_device()
     text = text or add()
-    made = executable.compile_module(text, device, outputs=[((4,), F32)], **arguments)
+    made = compiler.compile_module(text, device, outputs=[((4,), F32)], **arguments)
     a, b = (buffers.put(np.array(x, F32), device) for x in ([1, 2, 3, 4], [1, 1, 1, 1]))
     return buffers.to_host(made.execute([a, b])[0]).tolist()
 
@@ -86,7 +86,7 @@ def test_two_outputs_of_one_size_do_not_meet(compiled):
     device = client.cpu_device()
     ones = buffers.put(np.ones(4, F32), device)
     for shape in ((4,), (2, 2)):
-        made = executable.compile_module(add(), device, outputs=[(shape, F32)])
+        made = compiler.compile_module(add(), device, outputs=[(shape, F32)])
         assert made.execute([ones, ones])[0].aval.shape == shape
     assert len(compiled) == 1
 
@@ -112,7 +112,7 @@ def test_the_least_recently_used_is_forgotten_first(compiled, monkeypatch):
 def test_programs_with_callbacks_are_not_kept(compiled):
     device = client.cpu_device()
     for _ in range(2):
-        executable.compile_with_callbacks(
+        compiler.compile_with_callbacks(
             callback(), device, [lambda x: (x,)], outputs=[((4,), F32)]
         )
     assert len(compiled) == 2
@@ -121,11 +121,11 @@ def test_programs_with_callbacks_are_not_kept(compiled):
 def test_devices_of_two_clients_do_not_share_executables():
     code = """
 from jaxlib import xla_client
-from covector.runtime import buffers, client, executable
+from covector.runtime import buffers, client, compiler
 from tests.runtime.programs import add
 import numpy as np
 for device in (client.cpu_device(), xla_client.make_cpu_client().devices()[0]):
-    made = executable.compile_module(add(), device, outputs=[((4,), "f4")])
+    made = compiler.compile_module(add(), device, outputs=[((4,), "f4")])
     one = buffers.put(np.ones(4, "f4"), device)
     print(buffers.to_host(made.execute([one, one])[0]).tolist())
 """
@@ -165,7 +165,7 @@ def test_donation_survives_the_file(tmp_path):
     compilation_cache.set_directory(tmp_path)
     device = client.cpu_device()
     for _ in range(2):
-        made = executable.compile_module(
+        made = compiler.compile_module(
             add(), device, outputs=[((4,), F32)], donated=[0]
         )
         a, b = (buffers.put(np.ones(4, F32), device) for _ in range(2))
@@ -295,13 +295,13 @@ def test_a_write_that_fails_half_way_leaves_nothing(tmp_path, monkeypatch):
 def test_another_process_finds_the_file(tmp_path):
     code = """
 import numpy as np
-from covector.runtime import buffers, client, executable
+from covector.runtime import buffers, client, compiler
 from tests.runtime.programs import add
-count, compile_now = [], executable._compile
-executable._compile = lambda *a: count.append(1) or compile_now(*a)
+count, compile_now = [], compiler._compile
+compiler._compile = lambda *a: count.append(1) or compile_now(*a)
 device = client.cpu_device()
 one = buffers.put(np.ones(4, "f4"), device)
-made = executable.compile_module(add(), device, outputs=[((4,), "f4")])
+made = compiler.compile_module(add(), device, outputs=[((4,), "f4")])
 print(len(count), buffers.to_host(made.execute([one, one])[0]).tolist())
 """
     environment = {"COVECTOR_CACHE_DIR": str(tmp_path)}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from covector.errors import DeletedArrayError, DeviceError
-from covector.runtime import buffers, client, executable, modules
+from covector.runtime import buffers, client, compiler, modules
 from covector.runtime.compile_options import DEFAULT_OPTIONS, compile_options_of
 from tests.runtime.programs import F32, add, callback, output_of, square
 
@@ -38,7 +38,7 @@ def put(device):
 
 @pytest.fixture
 def adder(device):
-    return executable.compile_module(add(), device, outputs=[((4,), F32)])
+    return compiler.compile_module(add(), device, outputs=[((4,), F32)])
 
 
 def host(results):
@@ -49,7 +49,7 @@ def host(results):
 @pytest.mark.parametrize("size", [0, 3])
 def test_results_have_the_value_and_dtype_of_the_program(element, size, device):
     dtype = np.dtype(ELEMENTS[element])
-    program = executable.compile_module(
+    program = compiler.compile_module(
         add(size, element), device, outputs=[((size,), dtype)]
     )
     ones = buffers.put(np.ones(size, dtype), device)
@@ -68,7 +68,7 @@ def test_results_come_in_the_order_of_the_program(device, put):
         "return %b, %t, %a : tensor<2xf32>, tensor<i1>, tensor<2xf32> }"
     )
     outputs = [((2,), F32), ((), np.bool_), ((2,), F32)]
-    program = executable.compile_module(text, device, outputs=outputs)
+    program = compiler.compile_module(text, device, outputs=outputs)
     results = program.execute([put(1, 2), put(3, 4)])
     assert host(results) == [[3, 4], True, [1, 2]]
     assert [repr(r.aval) for r in results] == ["f32[2]", "bool[]", "f32[2]"]
@@ -76,7 +76,7 @@ def test_results_come_in_the_order_of_the_program(device, put):
 
 def test_a_program_may_have_no_results(device, put):
     text = "func.func public @main(%a: tensor<2xf32>) { return }"
-    program = executable.compile_module(text, device, outputs=[])
+    program = compiler.compile_module(text, device, outputs=[])
     assert program.execute([put(1, 2)]) == []
 
 
@@ -98,11 +98,11 @@ def test_several_threads_may_run_one_executable(adder, put):
 def test_programs_run_on_a_second_device_and_on_threads_of_the_runtime():
     code = """
 import numpy as np
-from covector.runtime import buffers, client, executable
+from covector.runtime import buffers, client, compiler
 from covector.runtime.compile_options import DEFAULT_OPTIONS, compile_options_of
 from tests.runtime.programs import square
 device = client.local_devices(backend="cpu")[1]
-program = executable.compile_module(square(64), device, outputs=[((64, 64), "f4")])
+program = compiler.compile_module(square(64), device, outputs=[((64, 64), "f4")])
 x = buffers.put(2 * np.eye(64, dtype="f4"), device)
 for _ in range(5):
     (x,) = program.execute([x])
@@ -116,7 +116,7 @@ print(buffers.device_of(x), buffers.to_host(x)[0, 0] == 2.0 ** 32)
 
 
 def test_a_donated_argument_is_deleted_and_another_is_not(device, put):
-    program = executable.compile_module(
+    program = compiler.compile_module(
         add(), device, outputs=[((4,), F32)], donated=(1,)
     )
     a, b = put(1, 2, 3, 4), put(1, 1, 1, 1)
@@ -134,16 +134,14 @@ def test_a_donation_that_fits_no_result_leaves_the_argument_alone(device, put):
         "func.func public @main(%a: tensor<8xf32>, %b: tensor<2xf32>) -> tensor<2xf32> "
         "{ %0 = stablehlo.add %b, %b : tensor<2xf32> return %0 : tensor<2xf32> }"
     )
-    program = executable.compile_module(
-        text, device, outputs=[((2,), F32)], donated=(0,)
-    )
+    program = compiler.compile_module(text, device, outputs=[((2,), F32)], donated=(0,))
     a = buffers.put(np.ones(8, F32), device)
     assert host(program.execute([a, put(1, 2)])) == [[2, 4]]
     assert not buffers.is_deleted(a)
 
 
 def test_donating_an_argument_that_is_passed_twice_is_refused(device, put):
-    program = executable.compile_module(
+    program = compiler.compile_module(
         add(), device, outputs=[((4,), F32)], donated=(0,)
     )
     a = put(1, 2, 3, 4)
@@ -152,7 +150,7 @@ def test_donating_an_argument_that_is_passed_twice_is_refused(device, put):
 
 
 def test_a_view_of_a_donated_argument_keeps_its_values(device, put):
-    program = executable.compile_module(
+    program = compiler.compile_module(
         add(), device, outputs=[((4,), F32)], donated=(0,)
     )
     a, b = put(1, 2, 3, 4), put(1, 1, 1, 1)
@@ -175,8 +173,8 @@ def test_other_attributes_of_arguments_survive_donation(device, put):
 def test_options_reach_the_compiler(device):
     options = {"xla_backend_optimization_level": 0, "xla_disable_all_hlo_passes": True}
     text = square(8)
-    plain = executable.compile_module(text, device, outputs=[((8, 8), F32)])
-    changed = executable.compile_module(
+    plain = compiler.compile_module(text, device, outputs=[((8, 8), F32)])
+    changed = compiler.compile_module(
         text, device, outputs=[((8, 8), F32)], options=options
     )
     assert plain.fingerprint != changed.fingerprint
@@ -184,7 +182,7 @@ def test_options_reach_the_compiler(device):
 
 def test_an_unknown_option_is_an_error_that_names_it(device):
     with pytest.raises(DeviceError, match="xla_go_faster"):
-        executable.compile_module(
+        compiler.compile_module(
             add(), device, outputs=[((4,), F32)], options={"xla_go_faster": True}
         )
 
@@ -202,7 +200,7 @@ def test_a_caller_may_override_our_defaults(device):
 
 
 def test_analyses(device):
-    program = executable.compile_module(square(32), device, outputs=[((32, 32), F32)])
+    program = compiler.compile_module(square(32), device, outputs=[((32, 32), F32)])
     assert program.as_text().startswith("HloModule")
     assert program.cost_analysis()["flops"] == 2 * 32**3
     memory = program.memory_analysis()
@@ -211,7 +209,7 @@ def test_analyses(device):
 
 
 def test_serialized_executables_run_again(adder, device, put):
-    loaded = executable.load_executable(adder.serialize(), device, [((4,), F32)])
+    loaded = compiler.load_executable(adder.serialize(), device, [((4,), F32)])
     assert loaded.fingerprint == adder.fingerprint
     assert host(loaded.execute([put(1, 2, 3, 4), put(1, 1, 1, 1)])) == [[2, 3, 4, 5]]
 
@@ -223,7 +221,7 @@ def test_bytes_that_are_no_executable_are_refused(damaged, adder, device):
     if damaged is None:
         damaged = adder.serialize()[:-1]
     with pytest.raises(DeviceError, match="these bytes are not an executable"):
-        executable.load_executable(damaged, device, [((4,), F32)])
+        compiler.load_executable(damaged, device, [((4,), F32)])
 
 
 # -- errors ---------------------------------------------------------------------------
@@ -231,7 +229,7 @@ def test_bytes_that_are_no_executable_are_refused(damaged, adder, device):
 
 def test_text_that_is_no_module_is_refused(device):
     with pytest.raises(DeviceError, match="not a StableHLO module"):
-        executable.compile_module("what is this?", device, outputs=[])
+        compiler.compile_module("what is this?", device, outputs=[])
 
 
 def test_what_xla_cannot_compile_is_an_error_in_its_words(device):
@@ -240,7 +238,7 @@ def test_what_xla_cannot_compile_is_an_error_in_its_words(device):
         ": tensor<4xf32> return", ": (tensor<4xf32>) -> tensor<4xf32> return"
     )
     with pytest.raises(DeviceError, match=r"XLA cannot compile .*gone"):
-        executable.compile_module(text, device, outputs=[((4,), F32)])
+        compiler.compile_module(text, device, outputs=[((4,), F32)])
 
 
 def test_a_wrong_number_of_arguments_is_an_error(adder, put):
@@ -252,7 +250,7 @@ def test_a_wrong_number_of_arguments_is_an_error(adder, put):
 
 
 def test_a_program_calls_back_into_python(device, put):
-    program = executable.compile_with_callbacks(
+    program = compiler.compile_with_callbacks(
         callback(), device, [lambda x: (np.flip(x),)], outputs=[((4,), F32)]
     )
     assert host(program.execute([put(1, 2, 3, 4)])) == [[4, 3, 2, 1]]
@@ -260,7 +258,7 @@ def test_a_program_calls_back_into_python(device, put):
 
 def test_equal_modules_with_other_callbacks_are_other_programs(device, put):
     for factor in (2, 3):
-        program = executable.compile_with_callbacks(
+        program = compiler.compile_with_callbacks(
             callback(),
             device,
             [lambda x, k=factor: (x * F32.type(k),)],
@@ -276,7 +274,7 @@ def test_a_callback_may_run_a_program(device, put, adder):
         x = buffers.put(x, device)
         return (buffers.to_host(adder.execute([x, x])[0]),)
 
-    program = executable.compile_with_callbacks(
+    program = compiler.compile_with_callbacks(
         callback(), device, [twice], outputs=[((4,), F32)]
     )
     assert host(program.execute([put(1, 2, 3, 4)])) == [[2, 4, 6, 8]]
@@ -288,7 +286,7 @@ def test_an_exception_in_a_callback_comes_out(device, put):
     def fail(x):
         raise error
 
-    program = executable.compile_with_callbacks(
+    program = compiler.compile_with_callbacks(
         callback(), device, [fail], outputs=[((4,), F32)]
     )
     with pytest.raises(ValueError, match="no luck today") as raised:

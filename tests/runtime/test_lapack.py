@@ -16,10 +16,10 @@ from covector.runtime import lapack
 
 CODE = """
 import sys, numpy as np
-from covector.runtime import buffers, client, executable
+from covector.runtime import buffers, client, compiler
 device = client.cpu_device()
 program = open(sys.argv[1], "rb").read()
-found = executable.load_executable(program, device, [((2, 2), "f4")])
+found = compiler.load_executable(program, device, [((2, 2), "f4")])
 (out,) = found.execute([buffers.put(4 * np.eye(2, dtype="f4"), device)])
 print(np.asarray(out).tolist())
 """

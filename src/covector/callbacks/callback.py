@@ -28,9 +28,9 @@ from covector.core.flat import arrays, who_of
 from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.host_calls import host_call
 from covector.lowering.placement import placement_of_known, placements_of_results
+from covector.lowering.spelling import HloResults, HloValue
 from covector.lowering.tokens import TOKEN
 from covector.programs.control_flow.batch_sequentially import refuse_order
 from covector.runtime import host_calls

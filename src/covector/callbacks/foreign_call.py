@@ -17,8 +17,8 @@ from covector.core.primitive import operation
 from covector.core.sharding.as_sharding import Layout
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
-from covector.lowering import hlo
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering import hlo, spelling
+from covector.lowering.spelling import HloResults, HloValue
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.runtime import foreign_functions
 
@@ -118,7 +118,7 @@ def custom_call(
     further = {}
     if layouts is not None:
         further["operand_layouts"], further["result_layouts"] = map(
-            hlo.layouts, layouts
+            spelling.layouts, layouts
         )
     return ctx.op(
         "stablehlo.custom_call",
@@ -127,7 +127,7 @@ def custom_call(
         backend_config=config,
         api_version=f"{api_version} : i32",
         has_side_effect=str(has_side_effect).lower(),
-        output_operand_aliases=hlo.aliases(overwritten, len(ctx.out_types)),
+        output_operand_aliases=spelling.aliases(overwritten, len(ctx.out_types)),
         **further,
     )
 
@@ -215,7 +215,7 @@ def _spelled_numbers(values: np.ndarray, who: str) -> str:
         raise ArgumentError(
             f"{who} takes no attribute of {dtype} and shape {values.shape}."
         )
-    element = hlo.element_name(dtype)
+    element = spelling.element_name(dtype)
 
     def nested(part: Any) -> str:
         if part.ndim:

@@ -13,14 +13,14 @@ from typing import Any
 
 from covector import errors
 from covector.compat import finder
-from covector.runtime import executable, host_calls
+from covector.runtime import compiler, host_calls
 
-_compile, _raised = executable._compile, host_calls.raised
+_compile, _raised = compiler._compile, host_calls.raised
 
 
 def __getattr__(name: str) -> Any:
     if name == "backend_compile_and_load":
-        executable._compile = _compile_as_packages_say
+        compiler._compile = _compile_as_packages_say
         return _backend_compile_and_load
     if name == "JaxRuntimeError":
         host_calls.raised = _raised_as_both

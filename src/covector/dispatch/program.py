@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from covector import options
 from covector.core.array import ConcreteArray
@@ -14,10 +14,12 @@ from covector.dispatch.arguments import input_name
 from covector.dispatch.debug_nans import Replayed, check_results, copies
 from covector.dispatch.jit_shardings import Resolved
 from covector.dispatch.references import References
-from covector.lowering.compile import LoweredProgram
 from covector.lowering.compiled import AS_LIST, ArgumentsElsewhere, CompiledProgram
 from covector.lowering.placement import Meshes, Placement
 from covector.tree.registry import PyTreeDef
+
+if TYPE_CHECKING:
+    from covector.lowering.compile import LoweredProgram
 
 
 class Program(NamedTuple):
@@ -119,8 +121,10 @@ class Program(NamedTuple):
         who: str,
         keep_unused: bool,
         platform: str | None = None,
-    ) -> LoweredProgram:
+    ) -> "LoweredProgram":
         """The StableHLO for a placement."""
+        from covector.lowering.compile import LoweredProgram  # noqa: PLC0415  MLIR
+
         donated = [*[False] * len(self.captured), *self.donated]
         if self.references is not None:
             for i in self.references.given_up:

@@ -24,7 +24,6 @@ from covector.core.types import show_types
 from covector.dispatch.arguments import ProgramKey
 from covector.errors import RecompilationError
 from covector.fingerprints.fingerprint_value import Fingerprint
-from covector.lowering.compile import log_level
 from covector.tree.difference import first_difference
 
 logger: logging.Logger = logging.getLogger("covector.jit")
@@ -113,7 +112,7 @@ def remember(jitted: Any, now: Tracing, jaxpr: Jaxpr, seconds: float) -> None:
     _last.move_to_end(key)
     if len(_last) > _CAPACITY:
         _last.popitem(last=False)
-    level = log_level()
+    level = options.current().compile_log_level
     if logger.isEnabledFor(level):
         shown = show_types(now.key.types) or "no arguments"
         text = "Traced %s for %s: %d operations in %.1f ms"

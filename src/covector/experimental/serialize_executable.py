@@ -30,7 +30,7 @@ from covector.errors import ExportError, TreeMismatch, TypeMismatch, how_many
 from covector.export.deserialization import read_types
 from covector.export.serialization import written_type
 from covector.lowering.compiled import ShardedProgram
-from covector.runtime import client, executable, host_calls
+from covector.runtime import client, compiler, executable, host_calls
 from covector.tree.registry import PyTreeDef
 
 __all__ = ["Loaded", "deserialize_and_load", "serialize"]
@@ -120,7 +120,7 @@ def deserialize_and_load(
     outputs = [(t.shape, t.storage) for t in out_types]
     mesh = Mesh(np.array(devices).reshape(sizes), tuple(names)) if names else None
     functions = _standard_functions(head["who"], head["functions"])
-    found = executable.load_executable(blobs[-1], tuple(devices), outputs, functions)
+    found = compiler.load_executable(blobs[-1], tuple(devices), outputs, functions)
     ins, outs = head["specs"]
     pairs = zip(in_types, blobs[: head["captured"]], strict=False)
     return Loaded(

@@ -29,8 +29,8 @@ from covector.errors import (
 from covector.export.safety_checks import DisabledSafetyCheck
 from covector.export.serialization import CALLING_CONVENTION, written
 from covector.export.symbolic_module import SymbolTable
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import sharding_text
+from covector.lowering.spelling import HloResults, HloValue
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.custom_rules.custom_derivative import custom_vjp
 from covector.runtime import lapack, modules

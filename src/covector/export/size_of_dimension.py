@@ -11,7 +11,7 @@ from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.types import ArrayType
 from covector.core.work import costs_nothing
 from covector.errors import InconclusiveDimensionOperation
-from covector.lowering.hlo import HloResults
+from covector.lowering.spelling import HloResults
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

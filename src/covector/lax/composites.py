@@ -9,7 +9,6 @@ from covector.core.flat import FlatFunction, arrays, check_functions
 from covector.core.source import wraps
 from covector.core.staging import stage
 from covector.errors import ArgumentError
-from covector.lowering import hlo
 from covector.programs.higher_order.composite import Composite
 from covector.programs.higher_order.hash_consing import intern
 
@@ -81,6 +80,8 @@ def composite(
 
 def _spelled(who: str, attributes: dict[str, Any]) -> str:
     """The attributes that are told to the compiler."""
+    from covector.lowering import hlo  # noqa: PLC0415  it imports MLIR
+
     told = {key: value for key, value in attributes.items() if value is not None}
     for key, value in told.items():
         try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from covector.core.jaxpr import Equation, Var, type_of
 from covector.core.types import ArrayType
 from covector.lowering import hlo
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

@@ -22,11 +22,12 @@ from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError, DonationWarning
 from covector.lowering import hlo, module, tokens
 from covector.lowering.compiled import CompiledProgram, ShardedProgram
+from covector.lowering.element_loops import with_element_loops
 from covector.lowering.placement import MeshPlacement, Placement
 from covector.runtime import (
     client,
     compilation_cache,
-    executable,
+    compiler,
     host_calls,
     lapack,
     modules,
@@ -34,11 +35,6 @@ from covector.runtime import (
 from covector.runtime.compile_options import DOTS, LIBRARY_FUSIONS, SMALL_LOOP_BYTES
 
 logger = logging.getLogger("covector.compile")
-
-
-def log_level() -> int:
-    """The level of log messages: WARNING with the option ``log_compiles``."""
-    return logging.WARNING if options.current().log_compiles else logging.DEBUG
 
 
 #: Scalar operations above which LLVM is not told which of the buffers of a loop do not
@@ -123,11 +119,8 @@ class LoweredProgram:
         alone = self.platform == "cpu" and self.mesh_placement is None
         # A result in the memory of an argument is written while that is read, which a
         # loop for several results cannot do.
-        if any(given_up) or not (alone and module.has_large(program.outputs)):
+        if any(given_up) or not alone:
             return program
-        # Few programs are so large.
-        from covector.lowering.element_loops import with_element_loops  # noqa: PLC0415
-
         return with_element_loops(program)
 
     def compile(
@@ -140,7 +133,7 @@ class LoweredProgram:
                 f"{self.who} was lowered for {self.platform}, but its device is "
                 f"{self.devices[0]}, of platform {there}: only its text can be had."
             )
-        level = log_level()
+        level = options.current().compile_log_level
         if not logger.isEnabledFor(level):
             return self._compile(compiler_options)
         what = self.who, show_types(self.jaxpr.in_types) or "no arguments"
@@ -161,7 +154,7 @@ class LoweredProgram:
             compiler_options = {**by_content, **(compiler_options or {})}
         functions = self.module.host_functions
         if functions and host_calls.standard_names(functions) is None:
-            made = executable.compile_with_callbacks(
+            made = compiler.compile_with_callbacks(
                 self.bytecode,
                 self.devices,
                 functions,
@@ -170,7 +163,7 @@ class LoweredProgram:
                 ordered=Effect.ORDERED in self.jaxpr.effects,
             )
         else:
-            made = executable.compile_module(
+            made = compiler.compile_module(
                 self.bytecode,
                 self.devices,
                 options=compiler_options,

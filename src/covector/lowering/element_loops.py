@@ -31,12 +31,14 @@ from covector.core.jaxpr import (
 from covector.core.primitive import ManyResults, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
-from covector.lowering.hlo import HloResults, HloValue
-from covector.lowering.module import LARGE, LARGE_IN_LOOPS, has_large
+from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
+#: elements from which on a loop for several results is quicker than a kernel for each,
+#: in a program, and in a step of a loop that is not one kernel anyway
+LARGE, LARGE_IN_LOOPS = 1 << 16, 1 << 12
 #: the shortest last axis: of shorter ones LLVM makes no vector instructions
 _SHORTEST = 16
 #: arrays that one loop reads, or writes
@@ -308,7 +310,8 @@ def _is_large(v: Any, least: int) -> bool:
     """Whether a loop over the elements of an atom is worth while."""
     if type(v) is not Var or v.type.dtype not in _ELEMENTS or not v.type.shape:
         return False
-    return has_large([v], least) and v.type.shape[-1] >= _SHORTEST
+    known = type(v.type.size) is int  # and not symbolic
+    return known and v.type.size >= least and v.type.shape[-1] >= _SHORTEST
 
 
 def _rewritten(jaxpr: Jaxpr, grouping: _Grouping) -> Jaxpr:

@@ -10,8 +10,8 @@ import functools
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -19,12 +19,9 @@ from jaxlib.mlir import ir
 from covector.core import dtypes
 from covector.core.source import Line
 from covector.core.types import ArrayType
+from covector.lowering.spelling import HloValue, element_name
 from covector.runtime import memory, modules
 
-#: a value of a program in MLIR, an ``ir.Value``; MLIR has no types for checkers
-HloValue: TypeAlias = Any
-#: what a lowering rule returns: a value, several, or the operation that gives them
-HloResults: TypeAlias = Any | Sequence[Any]
 storage_of = operator.attrgetter("storage")
 
 
@@ -45,26 +42,6 @@ with context:
     #: the location where no other is said
     unknown = ir.Location.unknown()
 
-_ELEMENTS = {
-    "bool": "i1",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float32": "f32",
-    "float64": "f64",
-    "complex64": "complex<f32>",
-    "complex128": "complex<f64>",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e5m2": "f8E5M2",
-    "float8_e4m3": "f8E4M3",
-    "float8_e3m4": "f8E3M4",
-    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
-    "float8_e4m3fnuz": "f8E4M3FNUZ",
-    "float8_e5m2fnuz": "f8E5M2FNUZ",
-    "float8_e8m0fnu": "f8E8M0FNU",
-    "float4_e2m1fn": "f4E2M1FN",
-}
-
-
 #: the most bytes that XLA can count
 _MOST_BYTES = 2**63 - 1
 
@@ -75,14 +52,6 @@ _BYTES = {
     dtypes.uint2: dtypes.uint8,
     dtypes.uint4: dtypes.uint8,
 }
-
-
-def element_name(dtype: np.dtype) -> str:
-    """The MLIR spelling of a NumPy dtype: ``ui32`` for uint32."""
-    name = dtype.name
-    if name in _ELEMENTS:
-        return _ELEMENTS[name]
-    return name.replace("uint", "ui").replace("int", "i")
 
 
 @functools.cache
@@ -152,14 +121,6 @@ def as_attribute(value: Any) -> Any:
     return dims(value) if isinstance(value, tuple) else value
 
 
-def layouts(orders: Iterable[Sequence[int]]) -> str:
-    """The layouts of tensors in MLIR's spelling; of each its axes, from the one that
-    changes fastest.
-    """
-    spelled = [f"dense<{[*axes]}> : tensor<{len(axes)}xindex>" for axes in orders]
-    return f"[{', '.join(spelled)}]"
-
-
 def rank(x: HloValue) -> int:
     """The number of axes of a value."""
     return ir.RankedTensorType(x.type).rank
@@ -173,24 +134,6 @@ def counts_along(x: HloValue, axis: int) -> bool:
     if made.name != "stablehlo.iota":
         return False
     return ir.IntegerAttr(made.attributes["iota_dimension"]).value == axis
-
-
-def row_major(ranks: Iterable[int]) -> str:
-    """The layouts of tensors of these ranks whose last axis changes fastest."""
-    return layouts([range(n)[::-1] for n in ranks])
-
-
-def aliases(overwritten: Mapping[int, int], count: int) -> str:
-    """Which of ``count`` results are where operands were, in MLIR's spelling: results
-    by operands.
-    """
-    spelled = [
-        "#stablehlo.output_operand_alias<output_tuple_indices = "
-        f"[{out if count > 1 else ''}], operand_index = {operand}, "
-        "operand_tuple_indices = []>"
-        for operand, out in overwritten.items()
-    ]
-    return f"[{', '.join(spelled)}]"
 
 
 def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:

@@ -17,9 +17,9 @@ from covector.core import dtypes
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
-from covector.lowering import hlo
-from covector.lowering.hlo import HloValue
+from covector.lowering import hlo, spelling
 from covector.lowering.sharding import manual_axes_text, shardings_text
+from covector.lowering.spelling import HloValue
 from covector.runtime.host_calls import standard
 
 
@@ -70,7 +70,7 @@ def numpy_call(
         functions.append(function)
     further = {
         "mhlo.frontend_attributes": f'{{covector.function = "{name}"}}',
-        "output_operand_aliases": hlo.aliases(overwritten, len(types)),
+        "output_operand_aliases": spelling.aliases(overwritten, len(types)),
     }
     return _call_of(ctx, functions.index(function), operands, types, False, further)
 
@@ -89,8 +89,8 @@ def _call_of(
         "api_version": "4 : i32",
         "has_side_effect": str(kept).lower(),
         "backend_config": f"{{index = {number} : ui64}}",
-        "operand_layouts": hlo.row_major(map(hlo.rank, operands)),
-        "result_layouts": hlo.row_major([t.ndim for t in types]),
+        "operand_layouts": spelling.row_major(map(hlo.rank, operands)),
+        "result_layouts": spelling.row_major([t.ndim for t in types]),
         **further,
     }
     made = hlo.operation(

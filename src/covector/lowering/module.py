@@ -6,7 +6,8 @@ function, one per program however often it is called, so repeated layers stay re
 calls.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,10 @@ from covector.core.source import attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding, wide_keys
-from covector.lowering.hlo import HloValue
-from covector.lowering.host_calls import axes_left
+from covector.lowering.host_calls import axes_left, numpy_call
 from covector.lowering.placement import MeshPlacement
+from covector.lowering.spelling import HloValue
 
-#: elements from which on a loop for several results is quicker than a kernel for each,
-#: in a program, and in a step of a loop that is not one kernel anyway
-LARGE, LARGE_IN_LOOPS = 1 << 16, 1 << 12
 #: operations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8
 _SEPARATE = '{inlineable = "false"}'
@@ -261,6 +259,16 @@ class Lowering:
         )
         return list(made.results)
 
+    def call_numpy(
+        self,
+        name: str,
+        operands: Sequence[HloValue],
+        types: Sequence[ArrayType],
+        overwritten: Mapping[int, int] = MappingProxyType({}),
+    ) -> list[HloValue]:
+        """Call a standard function of NumPy arrays, in a program of one CPU."""
+        return numpy_call(self, name, operands, types, overwritten)
+
     def _literal(self, array: ConcreteArray) -> HloValue:
         found = self._literals.get(id(array))
         if found is None:
@@ -353,11 +361,6 @@ class ModuleLowering:
             if len(calls) > 1 and op_count >= SEPARATE_FROM:
                 for call in calls:
                     call.attributes["mhlo.frontend_attributes"] = kept
-
-
-def has_large(atoms: Sequence[Any], least: int = LARGE) -> bool:
-    """Whether an array is so large that ``element_loops`` may do it good."""
-    return any([type(a.type.size) is int and a.type.size >= least for a in atoms])
 
 
 def lower_module(

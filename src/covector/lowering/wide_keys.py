@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from covector.core import dtypes
 from covector.core.jaxpr import Atom, Equation, Var
 from covector.core.types import ArrayType
-from covector.lowering import hlo
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -31,6 +30,8 @@ def lowered_by_halves(
     ctx: "Lowering", equation: Equation, operands: Sequence[HloValue]
 ) -> list[HloValue]:
     """The equation at hand, lowered for each half of the keys in it."""
+    from covector.lowering import hlo  # noqa: PLC0415  it imports MLIR
+
     inputs = list(map(_half, equation.inputs))
     outputs = [Var(_half(v).type) for v in equation.outputs]
     taken = [

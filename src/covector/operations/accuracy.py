@@ -13,7 +13,7 @@ from covector.core import dtypes
 from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import SettingError
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.families import TRANSCENDENTAL, Elementwise
 
 if TYPE_CHECKING:

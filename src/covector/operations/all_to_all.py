@@ -17,7 +17,7 @@ from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Val
 from covector.core.primitive import Operand, operation
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.arithmetic import add
 from covector.operations.axis_index_groups import Groups
 from covector.operations.bitwise import Or

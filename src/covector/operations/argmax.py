@@ -20,7 +20,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add, mul
 from covector.operations.bitwise import and_, not_, or_
 from covector.operations.broadcasting import reduced_type

@@ -13,7 +13,7 @@ from covector.core.annotations import HostArray, LinearMaps, Value, Values
 from covector.core.primitive import Linear, Linearized, Operand
 from covector.core.types import ArrayType
 from covector.core.work import Work
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import broadcast_like, unbroadcast
 from covector.operations.families import Elementwise, broadcast_operands
 

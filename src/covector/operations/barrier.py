@@ -11,7 +11,7 @@ from covector.core.effects import LASTS
 from covector.core.primitive import Linearized, ManyResults, Operand
 from covector.core.types import ArrayType
 from covector.core.work import costs_nothing
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

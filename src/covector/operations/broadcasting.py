@@ -28,7 +28,7 @@ from covector.core.types import ArrayType, Shape
 from covector.core.varying import pvary_like
 from covector.core.work import Work, moves
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.transposing import Transpose, are_axes
 
 if TYPE_CHECKING:

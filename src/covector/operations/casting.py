@@ -27,7 +27,7 @@ from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.core.work import Work, costs_nothing, moves
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align, with_axes_in_order
 from covector.operations.families import Elementwise, widened
 

@@ -33,7 +33,7 @@ from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, bind_cast
 from covector.core.work import Work, costs_nothing, moves
 from covector.errors import AxisError, DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import div, mul
 from covector.operations.axis_index_groups import Groups, along_groups
 from covector.operations.broadcasting import ReduceSum, batched, filled, move_axis

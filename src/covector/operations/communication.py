@@ -13,8 +13,8 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
+from covector.lowering.spelling import HloValue
 from covector.operations.axis_index_groups import Groups
 
 if TYPE_CHECKING:

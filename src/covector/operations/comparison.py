@@ -12,7 +12,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import DType, HostArray, LinearMaps, Value
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.lowering.wide_keys import halves
 from covector.operations.families import Elementwise, broadcast_operands, widened
 

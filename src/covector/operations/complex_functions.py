@@ -19,7 +19,7 @@ from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.staging import restage
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import mul, neg
 from covector.operations.bitwise import and_, not_, or_
 from covector.operations.comparison import eq, is_finite, ne

@@ -15,7 +15,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.casting import convert
 from covector.operations.partials import WithPartials
 from covector.operations.selection import where

@@ -29,7 +29,7 @@ from covector.core.primitive import Linear, Operand, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add, mul
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.casting import ConvertElementType, convert

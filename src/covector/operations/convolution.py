@@ -25,7 +25,7 @@ from covector.core.primitive import Linear, operation
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.axis_groups import folded, regrouped, unfolded
 from covector.operations.broadcasting import zeros
 from covector.operations.casting import ConvertElementType, convert

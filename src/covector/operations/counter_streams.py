@@ -22,7 +22,7 @@ from covector.core.annotations import HostArray, Value
 from covector.core.primitive import operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.random import Cipher
 from covector.operations.slicing import Slice

@@ -11,7 +11,7 @@ from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import moves
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults
+from covector.lowering.spelling import HloResults
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

@@ -18,7 +18,7 @@ from covector.core.primitive import Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add, mul
 from covector.operations.casting import convert
 from covector.operations.cumulative_loops import lower_on_cpu

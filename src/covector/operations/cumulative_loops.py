@@ -21,7 +21,7 @@ from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.broadcasting import BroadcastInDim, filled, move_axis
 from covector.operations.joining import Concatenate
 from covector.operations.slicing import Pad

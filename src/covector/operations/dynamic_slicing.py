@@ -27,7 +27,7 @@ from covector.core.primitive import Linear, Linearized, Operand, Primitive, oper
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.bitwise import and_
 from covector.operations.broadcasting import Dims, batched, zeros
 from covector.operations.comparison import ge, le

@@ -9,7 +9,7 @@ from covector.core import dtypes
 from covector.core.annotations import DType, HostArray, Value
 from covector.core.convert import scalar
 from covector.core.primitive import Linearized
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import pushforward
 from covector.operations.bitwise import and_, or_
 from covector.operations.casting import convert

@@ -19,7 +19,7 @@ import numpy as np
 from covector.core.annotations import DType, Value
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.casting import BitcastConvertType
 from covector.operations.extrema import max_, min_
 from covector.operations.slicing import Slice

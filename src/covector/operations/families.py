@@ -19,7 +19,7 @@ from covector.core.primitive import Primitive
 from covector.core.types import ArrayType, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align_elementwise, with_axes_in_order
 from covector.runtime import client
 

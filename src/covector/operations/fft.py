@@ -23,7 +23,7 @@ from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import mul
 from covector.operations.broadcasting import BroadcastInDim, move_axis, zeros
 from covector.operations.complex import conj

@@ -20,7 +20,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add
 from covector.operations.broadcasting import BroadcastInDim, batched, zeros
 from covector.operations.extrema import clamp

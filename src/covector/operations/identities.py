@@ -7,7 +7,7 @@ from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Val
 from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.core.work import costs_nothing, moves
-from covector.lowering.hlo import HloResults, HloValue, layouts
+from covector.lowering.spelling import HloResults, HloValue, layouts
 from covector.operations.broadcasting import with_axes_in_order
 from covector.operations.transposing import by_itself
 

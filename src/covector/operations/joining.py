@@ -24,7 +24,7 @@ from covector.core.primitive import (
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import moves
 from covector.errors import TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align, zeros
 from covector.operations.slicing import MOVING_LIMIT, Slice, compact, index_axis, insert
 from covector.operations.transposing import Reshape

@@ -10,7 +10,7 @@ from covector.core.annotations import HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.work import Work
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add, sub
 from covector.operations.bitwise import and_
 from covector.operations.comparison import eq, ge, ne

@@ -12,7 +12,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import LinearMaps, Value
 from covector.core.convert import scalar
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.accuracy import ByVectors, HasAccuracy
 from covector.operations.arithmetic import div, neg, sub
 from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic

@@ -8,7 +8,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import DType, HostArray, LinearMaps, Value
 from covector.core.convert import scalar
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import div, mul
 from covector.operations.bitwise import or_
 from covector.operations.casting import BitcastConvertType

@@ -10,7 +10,7 @@ from covector.core.annotations import HostArray, Value, Values
 from covector.core.primitive import Linearized
 from covector.core.types import ArrayType
 from covector.core.work import Work
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add, mul, pushforward
 from covector.operations.families import Elementwise, broadcast_operands
 

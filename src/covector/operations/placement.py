@@ -18,9 +18,9 @@ from covector.core.types import ArrayType
 from covector.core.work import costs_nothing
 from covector.errors import ShardingError
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import on_mesh
 from covector.lowering.sharding import sharding_text
+from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

@@ -13,7 +13,7 @@ from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

@@ -13,7 +13,7 @@ from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import DTypeError
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.accuracy import ByVectors
 from covector.operations.arithmetic import div, mul, neg, sub
 from covector.operations.bitwise import and_, or_, shift_right_logical

@@ -18,7 +18,7 @@ from covector.core.annotations import DType, Named
 from covector.core.promotion import promote
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, TypePromotionError
-from covector.lowering.hlo import HloValue, element_name
+from covector.lowering.spelling import HloValue, element_name
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

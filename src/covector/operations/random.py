@@ -27,7 +27,7 @@ from covector.core.types import ArrayType
 from covector.core.work import Work, moves
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering import wide_keys
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align_elementwise, move_axis
 from covector.operations.threefry import STEPS, LoweredWords, encrypt, threefry2x32
 

@@ -20,7 +20,7 @@ from covector.core.annotations import HostArray, Value
 from covector.core.convert import scalar
 from covector.core.primitive import operation
 from covector.core.types import ArrayType, Shape
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.arithmetic import mul
 from covector.operations.bitwise import or_, shift_left, shift_right_logical
 from covector.operations.broadcasting import BroadcastInDim

@@ -18,8 +18,7 @@ from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
-from covector.lowering.host_calls import numpy_call
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align
 from covector.operations.creation import Iota
 from covector.operations.ordering import is_packable, order_key
@@ -88,7 +87,7 @@ class PlacesOfRanks(Primitive):
         if not (ctx.is_of_one_cpu and is_packable(source.dtype) and wanted.size):
             return ctx.through(self._by_sorting, x, ranks)
         given = ctx.through(lambda x, ranks: [order_key(x), ranks], x, ranks)
-        return numpy_call(ctx, "places of ranks", given, ctx.out_types, {})
+        return ctx.call_numpy("places of ranks", given, ctx.out_types)
 
     def _by_sorting(self, x: Value, ranks: Value) -> Sequence[Value]:
         last = x.type.ndim - 1

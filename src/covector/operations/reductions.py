@@ -21,7 +21,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import DTypeError
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add, div, mul
 from covector.operations.bitwise import and_, or_, xor
 from covector.operations.broadcasting import (

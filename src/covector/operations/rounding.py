@@ -12,7 +12,7 @@ from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.primitive import operation
 from covector.errors import NotDifferentiable
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.families import Elementwise, widened
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from covector.core.primitive import Linear, Linearized, Operand
 from covector.core.types import ArrayType, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import broadcast_like, unbroadcast
 from covector.operations.families import Elementwise, broadcast_operands
 

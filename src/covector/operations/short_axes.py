@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from covector.core import dtypes
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

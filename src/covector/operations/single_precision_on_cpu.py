@@ -21,7 +21,7 @@ from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.staging import restage
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.arithmetic import neg, sub
 from covector.operations.bitwise import (
     and_,

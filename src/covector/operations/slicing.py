@@ -19,7 +19,7 @@ from covector.core.primitive import Linear, Linearized, Operand, Primitive, oper
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work, moves
 from covector.errors import TypeMismatch, how_many
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import (
     BroadcastInDim,
     ReduceSum,

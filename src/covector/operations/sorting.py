@@ -21,9 +21,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
-from covector.lowering import hlo
-from covector.lowering.hlo import HloResults, HloValue
-from covector.lowering.host_calls import numpy_call
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.bitwise import and_, not_, or_
 from covector.operations.broadcasting import align, move_axis
 from covector.operations.casting import convert
@@ -170,13 +168,15 @@ class Sort(ManyResults):
         before, after = prod(source.shape[:axis]), prod(source.shape[axis + 1 :])
         rows = source.with_shape((before, source.shape[axis], after))
         given = ctx.op("stablehlo.reshape", [x], [rows])
-        (found,) = numpy_call(ctx, "sort", [given, *further], [rows], {0: 0})
+        (found,) = ctx.call_numpy("sort", [given, *further], [rows], {0: 0})
         return ctx.op("stablehlo.reshape", [found], [source])
 
     def _by_packed_keys(self, ctx: "Lowering", xs: Sequence[Any]) -> HloResults:
         """The indices sorted with the keys, then the operands gathered: six times as
         fast. Operands that count are the indices.
         """
+        from covector.lowering import hlo  # noqa: PLC0415  it imports MLIR
+
         axis = self.dimension
         counting = [hlo.counts_along(x, axis) for x in xs]
 
@@ -363,7 +363,7 @@ class TopK(ManyResults):
         (keys,) = ctx.through(lambda x: [not_(order_key(x))], x)
         _, positions = ctx.out_types
         count = ctx.constant(self.k, ArrayType((), dtypes.int32))
-        (found,) = numpy_call(ctx, "first of", [keys, count], [positions], {})
+        (found,) = ctx.call_numpy("first of", [keys, count], [positions])
         return [self._read(ctx, x, found), found]
 
     def _read(self, ctx: "Lowering", x: HloValue, found: HloValue) -> HloValue:

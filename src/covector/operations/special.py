@@ -14,7 +14,7 @@ from covector.core.annotations import HostArray, Value
 from covector.core.convert import scalar
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations import gamma_function, inverse_erf
 from covector.operations.arithmetic import mul, neg
 from covector.operations.comparison import eq

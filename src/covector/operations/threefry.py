@@ -22,7 +22,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

@@ -12,7 +12,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.accuracy import ByVectors, HasAccuracy
 from covector.operations.arithmetic import div, mul, neg, sub
 from covector.operations.comparison import lt

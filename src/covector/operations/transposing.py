@@ -16,7 +16,7 @@ from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import costs_nothing, moves
 from covector.errors import TypeMismatch, how_many
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

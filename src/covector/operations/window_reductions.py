@@ -26,7 +26,7 @@ from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, is_none
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add
 from covector.operations.broadcasting import BroadcastInDim, with_axes_in_order, zeros
 from covector.operations.casting import convert

@@ -32,7 +32,7 @@ from covector.core.primitive import Operand, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add
 from covector.operations.bitwise import or_
 from covector.operations.broadcasting import align, zeros

@@ -20,7 +20,6 @@ from covector.core.sharding.transfer import check_devices, guard
 from covector.core.trace import Tracer
 from covector.core.work import moves
 from covector.errors import ArgumentError
-from covector.lowering.compile import LoweredProgram
 from covector.lowering.placement import Placement, common_placement
 from covector.operations.identities import Identity
 from covector.operations.placement import ShardingConstraint
@@ -220,4 +219,6 @@ def resharded(array: ConcreteArray, sharding: NamedSharding) -> ConcreteArray:
 def _compile_resharding(
     jaxpr: Jaxpr, placement: Placement, sharding: NamedSharding
 ) -> Any:
+    from covector.lowering.compile import LoweredProgram  # noqa: PLC0415
+
     return LoweredProgram(jaxpr, "reshard", placement, results=(sharding,)).compile()

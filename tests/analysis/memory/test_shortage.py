@@ -10,7 +10,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import memory
 from covector.errors import CovectorError, DeviceError, OutOfMemory
-from covector.runtime import buffers, executable
+from covector.runtime import buffers, compiler
 from covector.runtime import memory as runtime_memory
 
 ABSURD = 1 << 44  # 64 TiB of float32
@@ -94,8 +94,8 @@ def test_a_compiler_without_memory_is_the_same_error():
 
     words = "out of memory: RESOURCE_EXHAUSTED: no memory for tuning\n"
     with pytest.MonkeyPatch.context() as patch, pytest.raises(OutOfMemory, match=words):
-        patch.setattr(executable.xc, "DeviceList", lambda devices: devices)
-        executable._compile(None, (Device(),), None)
+        patch.setattr(compiler.xc, "DeviceList", lambda devices: devices)
+        compiler._compile(None, (Device(),), None)
 
 
 def test_the_error_stands_where_nothing_more_can_be_said(monkeypatch):

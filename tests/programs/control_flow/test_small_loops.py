@@ -11,7 +11,7 @@ import covector as cv
 from covector import lax, random, tree
 from covector import numpy as cnp
 from covector.programs.higher_order import tiering
-from covector.runtime import client, executable, modules
+from covector.runtime import client, compiler, modules
 from covector.runtime.compile_options import (
     DEFAULT_OPTIONS,
     SMALL_LOOP_BYTES,
@@ -303,13 +303,13 @@ def test_narrow_floats_are_rounded_as_they_are_outside_of_loops():
 
 
 def test_loops_of_very_many_scalars_are_compiled_without_pairs_of_buffers(monkeypatch):
-    given, make = [], executable.compile_module
+    given, make = [], compiler.compile_module
 
     def compile_module(*args, options, **kwargs):
         given.append(options)
         return make(*args, options=options, **kwargs)
 
-    monkeypatch.setattr(executable, "compile_module", compile_module)
+    monkeypatch.setattr(compiler, "compile_module", compile_module)
     for count in (4, 60):
         fun, args = ring(count)
         cv.jit(cv.grad(fun)).lower(*args).compile()
@@ -352,14 +352,14 @@ print("{KERNEL}" in cv.jit(f).lower(2.0).compile().as_text())
 def compilations(monkeypatch):
     """The programs compiled from now on, by name."""
     names = []
-    make = executable.compile_module
+    make = compiler.compile_module
 
     def counted(module, *args, **kwargs):
         with modules.opened(module) as read:
             names.append(modules.name_of(read))
         return make(module, *args, **kwargs)
 
-    monkeypatch.setattr(executable, "compile_module", counted)
+    monkeypatch.setattr(compiler, "compile_module", counted)
     return names
 
 

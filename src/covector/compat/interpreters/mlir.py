@@ -22,8 +22,8 @@ from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Var
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
-from covector.lowering import hlo
-from covector.lowering.hlo import HloValue
+from covector.lowering import hlo, spelling
+from covector.lowering.spelling import HloValue
 from covector.programs.spmd.manual import ManualAxes
 
 #: MLIR itself, of jaxlib
@@ -183,7 +183,7 @@ def flatten_ir_values(values: Any) -> list[HloValue]:
 def dtype_to_ir_type(dtype: Any) -> Any:
     """The MLIR type of elements."""
     found: Any = dtypes.as_dtype(dtype)
-    return ir.Type.parse(hlo.element_name(found))
+    return ir.Type.parse(spelling.element_name(found))
 
 
 def aval_to_ir_type(*ctx_and_aval: Any) -> Any:

@@ -8,7 +8,7 @@ from covector.core.convert import scalar
 from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
 from covector.core.work import Work
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import move_axis
 from covector.operations.linear_algebra import lapack, unrolled
 from covector.operations.linear_algebra.matrices import (

@@ -20,7 +20,7 @@ from covector.core.types import ArrayType
 from covector.core.work import Work, costs_nothing
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import BroadcastInDim, align, zeros
 from covector.operations.comparison import gt
 from covector.operations.linear_algebra import lapack

@@ -11,7 +11,7 @@ from covector.core.convert import scalar
 from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
 from covector.core.work import Work
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.argmax import Argmax
 from covector.operations.broadcasting import BroadcastInDim, ReduceSum
 from covector.operations.casting import convert

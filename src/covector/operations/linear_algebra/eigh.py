@@ -7,7 +7,7 @@ from covector.core.annotations import Value
 from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
 from covector.core.work import Work
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.casting import convert
 from covector.operations.linear_algebra import determined, jacobi, lapack, unrolled
 from covector.operations.linear_algebra.matrices import (

@@ -19,7 +19,7 @@ from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import TypeMismatch
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.broadcasting import zeros
 from covector.operations.casting import convert
 from covector.operations.comparison import ne

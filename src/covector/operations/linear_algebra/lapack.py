@@ -18,8 +18,8 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
 from covector.errors import DeviceError, DTypeError, TypeMismatch
-from covector.lowering.hlo import HloValue, aliases, layouts
-from covector.lowering.hlo import results as hlo_results
+from covector.lowering import spelling
+from covector.lowering.spelling import HloValue
 from covector.operations.broadcasting import BroadcastInDim, align, filled
 from covector.operations.comparison import eq
 from covector.operations.selection import where
@@ -175,11 +175,12 @@ def call(
         backend_config=_config(routine.attributes),
         operand_layouts=_layouts(in_types, max(ranks)),
         result_layouts=_layouts(out_types, max(ranks)),
-        output_operand_aliases=aliases(routine.overwritten, len(out_types)),
+        output_operand_aliases=spelling.aliases(routine.overwritten, len(out_types)),
         **partitioning,
     )
-    results = zip(hlo_results(made), out_types, strict=True)
-    return [ctx.replicated(x, t, stack) for x, t in results]
+    results = [made] if len(out_types) == 1 else made.results
+    pairs = zip(results, out_types, strict=True)
+    return [ctx.replicated(x, t, stack) for x, t in pairs]
 
 
 def _partitioning(
@@ -235,7 +236,7 @@ def _layouts(types: Sequence[ArrayType], rank: int) -> str:
         if t.ndim == rank:
             axes[:2] = axes[1::-1]
         orders.append(axes)
-    return layouts(orders)
+    return spelling.layouts(orders)
 
 
 def finished(

@@ -16,7 +16,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.work import Work, moves
 from covector.errors import ArgumentError, DTypeError, TypeMismatch, how_many
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import BroadcastInDim, move_axis
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, ge

@@ -14,7 +14,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType, min_size
 from covector.core.work import Work
 from covector.errors import TypeMismatch
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.comparison import gt
 from covector.operations.linear_algebra import lapack

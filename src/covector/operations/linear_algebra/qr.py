@@ -13,7 +13,7 @@ from covector.core.primitive import Linearized, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, min_size
 from covector.core.work import Work
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.creation import Iota
 from covector.operations.linear_algebra import lapack

@@ -9,7 +9,7 @@ from covector.core.convert import scalar
 from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
 from covector.core.work import Work
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, lt, ne
 from covector.operations.creation import Iota

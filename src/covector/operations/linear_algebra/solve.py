@@ -17,7 +17,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import (
     BroadcastInDim,
     ReduceSum,

@@ -8,7 +8,7 @@ from covector.core.convert import scalar
 from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType, max_size, min_size
 from covector.core.work import Work
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.broadcasting import zeros
 from covector.operations.casting import convert
 from covector.operations.joining import Concatenate

@@ -9,7 +9,7 @@ from covector.core.primitive import Linear, Linearized, Operand, Primitive, oper
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align, move_axis
 from covector.operations.linear_algebra import lapack, unrolled
 from covector.operations.linear_algebra.matrices import (

@@ -13,7 +13,7 @@ from covector.core.primitive import Linear, Linearized, Primitive, operation
 from covector.core.types import ArrayType, show_types
 from covector.core.work import Work
 from covector.errors import TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align, zeros
 from covector.operations.linear_algebra import lapack
 from covector.operations.linear_algebra.matrices import diagonal, in_rows, real_part

@@ -27,7 +27,7 @@ from covector.core.jaxpr import Jaxpr, used_inputs
 from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
 from covector.lowering.element_loops import lower_loop
-from covector.lowering.hlo import HloValue
+from covector.lowering.spelling import HloValue
 from covector.operations.broadcasting import filled
 from covector.operations.comparison import eq, gt
 from covector.operations.joining import Concatenate

@@ -30,7 +30,7 @@ from covector.core.staging import StagingTrace
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
 from covector.errors import BatchedCondWarning, TypeMismatch, how_many
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.operations.bitwise import not_
 from covector.operations.broadcasting import align_masked

@@ -13,8 +13,13 @@ from covector.core import dtypes
 from covector.core.jaxpr import Jaxpr
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloValue
-from covector.lowering.module import LARGE_IN_LOOPS, has_large
+from covector.lowering.element_loops import (
+    LARGE_IN_LOOPS,
+    several_steps,
+    steps_at_once,
+    with_element_loops,
+)
+from covector.lowering.spelling import HloValue
 from covector.runtime.compile_options import SMALL_LOOP
 
 if TYPE_CHECKING:
@@ -31,9 +36,6 @@ def lower_while(
     signed = [_signed(t) for t in types]
     body_jaxpr = op.body_jaxpr
     if ctx.is_of_one_cpu and _is_large_step(body_jaxpr):
-        # Few loops are so large.
-        from covector.lowering.element_loops import with_element_loops  # noqa: PLC0415
-
         body_jaxpr = body_jaxpr.memo(with_element_loops, LARGE_IN_LOOPS)
     loop = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
 
@@ -52,12 +54,9 @@ def lower_while(
 
 
 def _is_large_step(jaxpr: Jaxpr) -> bool:
-    """Whether a step has large arrays, and more than a loop that is one kernel."""
-    outputs = jaxpr.outputs
-    if not has_large(outputs, LARGE_IN_LOOPS):
-        return False
-    touched = 2 * sum([a.type.nbytes for a in outputs if type(a.type.size) is int])
-    return touched >= SMALL_LOOP
+    """Whether a step touches more than that of a loop that is one kernel."""
+    sizes = [a.type.nbytes for a in jaxpr.outputs if type(a.type.size) is int]
+    return 2 * sum(sizes) >= SMALL_LOOP
 
 
 def _signed(type: ArrayType) -> ArrayType:
@@ -219,12 +218,6 @@ def _lower_in_passes(
     """The last carry of a scan without xs and ys, several steps in each turn of the
     loop, and what is left of them behind it; None where that is no better.
     """
-    # Few loops are so large.
-    from covector.lowering.element_loops import (  # noqa: PLC0415
-        several_steps,
-        steps_at_once,
-    )
-
     at_once = scan.jaxpr.memo(steps_at_once)
     if not at_once:
         return None

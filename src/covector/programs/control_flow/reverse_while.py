@@ -37,7 +37,7 @@ from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add
 from covector.operations.broadcasting import align_masked, batched, zeros
 from covector.operations.comparison import lt

@@ -26,7 +26,7 @@ from covector.core.trace import Trace
 from covector.core.types import ArrayType
 from covector.core.varying import Varying
 from covector.core.work import Work, costs_nothing
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.argmax import Argmax
 from covector.operations.broadcasting import (
     BroadcastInDim,

@@ -41,8 +41,8 @@ from covector.core.primitive import (
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
+from covector.lowering.spelling import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.operations.broadcasting import align_masked, move_axis, zeros
 from covector.programs.control_flow.loop_lowering import lower_scan

@@ -35,8 +35,8 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, pvary_like
 from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
+from covector.lowering.spelling import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.operations.broadcasting import align_masked, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially

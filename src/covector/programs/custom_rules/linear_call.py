@@ -27,8 +27,8 @@ from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import NotDifferentiable, TreeMismatch
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import Meshes, meshes_of
+from covector.lowering.spelling import HloResults, HloValue
 from covector.programs.custom_rules.batched_functions import Batch
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,

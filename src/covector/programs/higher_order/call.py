@@ -15,9 +15,8 @@ from covector.core.masks import Mask, drop, present, scatter
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
-from covector.lowering.compile import compile_program
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement, meshes_of
+from covector.lowering.spelling import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.programs.higher_order.partition import Partition, Policy, of_call
 from covector.programs.higher_order.program_primitive import ProgramPrimitive
@@ -52,6 +51,8 @@ class Call(ProgramPrimitive):
         return self.jaxpr.out_types
 
     def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
+        from covector.lowering.compile import compile_program  # noqa: PLC0415
+
         who = self.jaxpr.name or "a program"
         placement, committed = common_placement(args, who, self.jaxpr.memo(meshes_of))
         return compile_program(self.jaxpr, placement)(args, committed)

@@ -7,8 +7,7 @@ that do not know it. Its derivatives and batches are those of the program.
 from typing import TYPE_CHECKING
 
 from covector.core.primitive import operation
-from covector.lowering import hlo
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.programs.higher_order.call import Call
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ class Composite(Call):
     rebuild = None  # pyright: ignore[reportAssignmentType]
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        from covector.lowering import hlo  # noqa: PLC0415  it imports MLIR
+
         made = hlo.operation(
             "stablehlo.composite",
             [hlo.tensor_type(t) for t in ctx.out_types],

@@ -17,7 +17,7 @@ from covector.core.masks import Mask
 from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.spelling import HloResults, HloValue
 from covector.programs.higher_order.call import Call, Inlined, call
 from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.jaxpr_passes import without_effects

@@ -43,8 +43,8 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, pvary_like
 from covector.errors import ArgumentError, TypeMismatch, how_many
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
+from covector.lowering.spelling import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.operations.arithmetic import div
 from covector.operations.broadcasting import BroadcastInDim, filled
