@@ -12,7 +12,7 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import LASTS
 from covector.core.jaxpr import Equation, Jaxpr, Var
-from covector.core.primitive import ManyResults
+from covector.core.primitive import ManyResults, Primitive
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DeletedArrayError, DeviceError, DonationWarning
@@ -28,7 +28,13 @@ from covector.operations.arithmetic import add, mul
 from covector.operations.broadcasting import ReduceSum
 from covector.operations.transcendental import sin
 from covector.runtime import client
-from covector.runtime.compile_options import DOTS, LIBRARY_FUSIONS, SMALL_LOOP_BYTES
+from covector.runtime.compile_options import (
+    DOTS,
+    FUSION_EMITTERS,
+    HAS_PLAIN_KERNELS,
+    LIBRARY_FUSIONS,
+    SMALL_LOOP_BYTES,
+)
 from tests.laws import array
 
 F32 = ArrayType((3,), dtypes.float32)
@@ -189,7 +195,8 @@ def test_a_program_on_one_device_has_that_device():
 
 
 def options_of(jaxpr):
-    return compiling._options_by_content(LoweredProgram(jaxpr, "loss", DEVICE).module)
+    module = LoweredProgram(jaxpr, "loss", DEVICE).module
+    return compiling._options_by_content(module, jaxpr)
 
 
 def test_sums_of_small_floats_are_not_compiled_as_small_loops():
@@ -231,6 +238,47 @@ def test_a_program_of_many_scalars_is_compiled_without_their_list(count):
         (last,) = equations[-1].outputs
     found = options_of(Jaxpr((x,), equations, (last,)))
     assert ("xla_llvm_enable_noalias_metadata" in found) == (count > MANY_SCALARS)
+
+
+@pytest.mark.parametrize(
+    ("shape", "few"),
+    [
+        *(
+            ((), True),
+            ((1024,), True),
+            ((1, 500), True),
+            ((4, 8), True),
+            ((0, 9), True),
+        ),
+        *(((1025,), False), ((8, 8), False), ((2, 500), False)),
+    ],
+)
+def test_programs_of_small_arrays_have_kernels_that_are_compiled_sooner(shape, few):
+    jaxpr = stage(lambda x: [sin(x)], [ArrayType(shape, dtypes.float32)]).jaxpr
+    wanted = False if few and HAS_PLAIN_KERNELS else None
+    assert options_of(jaxpr).get(FUSION_EMITTERS) is wanted
+
+
+def test_kernels_that_are_alike_are_made_once():
+    def several(*xs):
+        return [mul(sin(x), x) for x in xs]
+
+    for count, plain in ((2, HAS_PLAIN_KERNELS), (3, False)):
+        jaxpr = stage(several, [ArrayType((4,), dtypes.float32)] * count).jaxpr
+        assert (FUSION_EMITTERS in options_of(jaxpr)) == plain
+
+
+def test_of_what_another_module_does_nothing_is_known():
+    source = lowered(lambda x: [sin(x)]).text()
+
+    class Called(Primitive):
+        def type_rule(self, x):
+            return (x,)
+
+        def lower(self, ctx, x):
+            return ctx.call_module(source, [x])
+
+    assert FUSION_EMITTERS not in options_of(staged(lambda x: [Called()(x)]))
 
 
 def test_a_program_is_compiled_once_for_a_device(monkeypatch):

@@ -4,6 +4,7 @@ Every path to XLA ends here: ``jit``, and eager operations that are too large fo
 """
 
 import logging
+import math
 import time
 import warnings
 from collections import Counter
@@ -14,7 +15,7 @@ from typing import Any
 from covector import options
 from covector.core import dtypes
 from covector.core.effects import Effect
-from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
+from covector.core.jaxpr import Equation, Jaxpr, Var, type_of, used_inputs
 from covector.core.primitive import Primitive
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.source import user_level
@@ -32,7 +33,13 @@ from covector.runtime import (
     lapack,
     modules,
 )
-from covector.runtime.compile_options import DOTS, LIBRARY_FUSIONS, SMALL_LOOP_BYTES
+from covector.runtime.compile_options import (
+    DOTS,
+    FUSION_EMITTERS,
+    HAS_PLAIN_KERNELS,
+    LIBRARY_FUSIONS,
+    SMALL_LOOP_BYTES,
+)
 
 logger = logging.getLogger("covector.compile")
 
@@ -41,6 +48,9 @@ logger = logging.getLogger("covector.compile")
 #: overlap: that list grows with the square of their number, and takes half of the time
 #: to compile the gradient of a scan of 200 scalars. Loops over arrays need it.
 MANY_SCALARS = 1000
+#: Elements of an array up to which XLA's plain kernels are as quick as its fusions, and
+#: up to which LLVM does not make their compiling long by unrolling nested loops.
+FEW_ELEMENTS, FEW_IN_LOOPS = 1024, 32
 #: Arrays that a program takes and gives, bytes of each, and elements that are computed
 #: for each, on average, for Python to take as long for a call as the program runs.
 MANY_ARRAYS, SMALL, WORK = 64, 65_536, 250
@@ -150,7 +160,7 @@ class LoweredProgram:
     ) -> CompiledProgram:
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
         if self.platform == "cpu":
-            by_content = _options_by_content(self.module)
+            by_content = _options_by_content(self.module, self.jaxpr)
             compiler_options = {**by_content, **(compiler_options or {})}
         functions = self.module.host_functions
         if functions and host_calls.standard_names(functions) is None:
@@ -203,12 +213,14 @@ def _elements_computed(jaxpr: Jaxpr) -> int:
     return sum(outs) + sum([program.memo(_elements_computed) for program in inner])
 
 
-def _options_by_content(lowered: hlo.Module) -> dict[str, Any]:
-    """XLA options for loops and reductions, by the contents of the program."""
+def _options_by_content(lowered: hlo.Module, jaxpr: Jaxpr) -> dict[str, Any]:
+    """XLA options by the contents of a program."""
     found: dict[str, Any] = {}
     if any([d.itemsize == 1 and dtypes.is_floating(d) for d in lowered.dtypes]):
         # Sums of 8-bit floats beyond their range would become -0.
         found[SMALL_LOOP_BYTES] = 0
+    elif HAS_PLAIN_KERNELS and _suits_plain_kernels(lowered, jaxpr):
+        found[FUSION_EMITTERS] = False
     if lowered.scalars > MANY_SCALARS:
         found["xla_llvm_enable_noalias_metadata"] = False
     if lowered.adds_long_rows:
@@ -216,6 +228,19 @@ def _options_by_content(lowered: hlo.Module) -> dict[str, Any]:
         # 0.6. One choice is made for a program: other sums lose, at worst two thirds.
         found[LIBRARY_FUSIONS] = DOTS
     return found
+
+
+def _suits_plain_kernels(lowered: hlo.Module, jaxpr: Jaxpr) -> bool:
+    """Whether a program is compiled sooner, and is as quick, without MLIR between HLO
+    and LLVM: one of small arrays, that does not do the same again and again, since
+    equal kernels are made once only with it (decision 35).
+    """
+    for shape in lowered.shapes:
+        size = math.prod(shape)
+        if size > FEW_ELEMENTS or (size > FEW_IN_LOOPS and max(shape) < size):
+            return False
+    kinds = {(e.op, *map(type_of, e.inputs)) for e in jaxpr.equations}
+    return len(jaxpr.equations) <= 2 * len(kinds)
 
 
 def _warn_of_idle_memory(

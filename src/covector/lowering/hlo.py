@@ -18,11 +18,11 @@ from jaxlib.mlir import ir
 
 from covector.core import dtypes
 from covector.core.source import Line
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, Shape
 from covector.lowering.spelling import HloValue, element_name
 from covector.runtime import memory, modules
 
-storage_of = operator.attrgetter("storage")
+storage_of, shape_of = operator.attrgetter("storage"), operator.attrgetter("shape")
 
 
 context = modules.new_context()
@@ -199,6 +199,8 @@ class Module:
         self.host_functions: list[Callable[..., Any]] = []
         #: the element types of what it takes and works out
         self.dtypes: set[np.dtype] = set()
+        #: the shapes of arrays in it
+        self.shapes: set[Shape] = set()
         #: how many operations there are that give a scalar
         self.scalars: int = 0
         #: whether long rows are added up, element by element
@@ -217,6 +219,7 @@ class Module:
         """A function with an empty body and a name made unique."""
         unique = self._unique(name)
         self.dtypes.update(map(storage_of, ins))
+        self.shapes.update(map(shape_of, ins))
         in_types = list(map(tensor_type, ins))
         function_type = ir.FunctionType.get(in_types, list(map(tensor_type, outs)))
         op = ir.Operation.create(
@@ -285,6 +288,7 @@ class Module:
 
         Of its meshes those are added whose names are not taken: they are the same.
         """
+        self.shapes.add((_MOST_BYTES,))  # Of its arrays nothing is known.
         other = ir.Module.parse(source, context)
         names = {}
         for op in list(other.body.operations):

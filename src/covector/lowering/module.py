@@ -108,6 +108,7 @@ class Lowering:
         types = self.out_types if types is None else types
         module = self.module.module
         module.dtypes.update(map(hlo.storage_of, types))
+        module.shapes.update(map(hlo.shape_of, types))
         module.scalars += bool(types) and not types[0].shape
         for key, value in attributes.items():
             attributes[key] = hlo.as_attribute(value)

@@ -19,6 +19,9 @@ SMALL_LOOP = 65_536
 LIBRARY_FUSIONS = "xla_cpu_experimental_ynn_fusion_type"
 DOTS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 _REDUCTIONS = "LIBRARY_FUSION_TYPE_REDUCE"
+#: whether MLIR makes kernels of HLO; what does so without is in jaxlib up to 0.10
+FUSION_EMITTERS = "xla_cpu_use_fusion_emitters"
+HAS_PLAIN_KERNELS = xc._version < 480
 # Settings that XLA reads from a map among its DebugOptions, and not from a field.
 _EXTRA = frozenset({SMALL_LOOP_BYTES})
 
