@@ -24,6 +24,7 @@ from covector.core.show import show_jaxpr
 from covector.core.source import Line, attributes_lines_of_equations, running
 from covector.core.trace import current
 from covector.core.types import ArrayType
+from covector.core.work import Work
 
 
 class Var:
@@ -67,6 +68,14 @@ class Equation:
         self.inputs: Sequence[Atom] = inputs
         self.outputs: Sequence[Var] = outputs
         self.line: Line | None = line
+
+    @property
+    def work(self) -> Work | None:
+        """What one run of it takes; None where nothing is known of that."""
+        if self.op.work is None:
+            return None
+        types, outs = map(type_of, self.inputs), map(type_of, self.outputs)
+        return self.op.work(tuple(types), tuple(outs))
 
     # The names by which the ecosystem knows these parts.
     @property

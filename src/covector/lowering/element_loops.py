@@ -261,10 +261,10 @@ class _Grouping:
         if i is None:
             return True
         e = self.equations[i]
-        if e.op.regions or e.op.element_wise or e.op.work is None:
+        if e.op.regions or e.op.element_wise:
             return bool(e.op.regions)
-        ins, outs = list(map(type_of, e.inputs)), list(map(type_of, e.outputs))
-        return e.op.work(ins, outs).flops > 0
+        work = e.work
+        return work is not None and work.flops > 0
 
     def _is_short(self, cone: _Cone) -> bool:
         count = sum([self.equations[i].op.op_count for i in cone.equations])

@@ -116,13 +116,10 @@ def _sources(v: Var, makers: dict[Var, Equation]) -> set[Var]:
 
 def _is_cheap(e: Equation) -> bool:
     """Whether few operations on single elements make the results."""
-    if e.op.regions or e.op.work is None:
-        return False
-    types, outs = tuple([a.type for a in e.inputs]), tuple([v.type for v in e.outputs])
-    work = e.op.work(types, outs)
+    work = None if e.op.regions else e.work
     if work is None or work.transcendentals or work.program is not None:
         return False
-    return work.flops <= CHEAP * sum([t.size for t in outs])
+    return work.flops <= CHEAP * sum([v.type.size for v in e.outputs])
 
 
 # -- cuts ------------------------------------------------------------------------------
@@ -180,10 +177,8 @@ def _cost_of(e: Equation) -> float:
     ]
     if inside:
         return sum(inside)
-    types = tuple([a.type for a in e.inputs])
-    outs = tuple([v.type for v in e.outputs])
-    work = None if e.op.work is None else e.op.work(types, outs)
-    moved = BYTE * sum([t.nbytes for t in outs])
+    work = e.work
+    moved = BYTE * sum([v.type.nbytes for v in e.outputs])
     if work is None:
         return moved
     return work.flops + TRANSCENDENTAL * work.transcendentals + moved

@@ -70,10 +70,10 @@ def computed_again(
 
 def _is_cheap(e: Equation) -> bool:
     """Whether an equation computes elements by a few instructions each."""
-    if e.op.of_elements(*map(type_of, e.inputs)) is None or e.op.work is None:
+    if e.op.of_elements(*map(type_of, e.inputs)) is None:
         return False
-    types, outs = list(map(type_of, e.inputs)), list(map(type_of, e.outputs))
-    return not e.op.work(types, outs).transcendentals
+    work = e.work
+    return work is not None and not work.transcendentals
 
 
 def _is_much_less(some: Iterable[Var], others: Iterable[Var]) -> bool:
