@@ -252,3 +252,58 @@ def test_lines_of_a_loop_are_those_of_the_user():
     line = adam.__code__.co_firstlineno
     assert f'test_element_loops.py":{line + 1}' in text
     assert f'test_element_loops.py":{line + 2}' in text
+
+
+# -- loops over lanes ------------------------------------------------------------------
+
+
+def halvings(x):
+    """How often a number is halved until it is below one, and what is left."""
+    step, start = lambda s: (s[0] + 1, s[1] / 2), (0.0, x)
+    return lax.while_loop(lambda s: s[1] >= 1, step, start)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_each_lane_takes_its_own_number_of_steps_where_several_are_one_pass(x64):
+    x = np.exp2(np.random.default_rng(1).uniform(-3, 21, LARGE))
+    x[:4] = np.nan, np.inf, -np.inf, 0.0
+    x[1] = 1e30
+    with cv.enable_x64(x64):
+        lanes = cv.vmap(halvings)
+        x = cnp.asarray(x, float)
+        assert loops(lanes, x) == 1
+        counts, left = map(np.asarray, cv.jit(lanes)(x))
+        wanted = np.ceil(np.log2(np.maximum(np.nextafter(np.asarray(x), np.inf), 1)))
+    known = ~np.isnan(x)
+    np.testing.assert_array_equal(counts[known], wanted[known])
+    np.testing.assert_array_equal(left, np.asarray(x) / 2.0**counts)
+
+
+def test_lanes_that_are_few_or_have_more_than_a_number_take_step_after_step():
+    assert not loops(cv.vmap(halvings), cnp.ones(1000))
+
+    def rows(x):
+        return lax.while_loop(lambda s: s.sum() > 1, lambda s: s / 2, x)
+
+    assert not loops(cv.vmap(rows), cnp.ones((LARGE, 2)))
+
+
+def test_lanes_have_derivatives_and_further_batches_as_one_has_by_itself():
+    def root(c):
+        def newton(s):
+            x, _ = s
+            return x - (x**3 + x - c) / (3 * x * x + 1), x
+
+        return lax.while_loop(lambda s: abs(s[0] - s[1]) > 1e-4, newton, (c, c + 1))[0]
+
+    c = cnp.linspace(0.1, 9.0, 8192)
+    lanes = cv.vmap(root)
+    assert loops(lanes, c) == 1
+    x = cv.jit(lanes)(c)
+    np.testing.assert_allclose(x**3 + x, c, rtol=1e-5)
+    slopes = cv.jit(lambda c: cv.jvp(lanes, (c,), (cnp.ones_like(c),))[1])(c)
+    np.testing.assert_allclose(slopes, 1 / (3 * x * x + 1), rtol=1e-3)
+    gradient = cv.jit(cv.grad(lambda c: lanes(c).sum()))(c)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-3)
+    square = cv.jit(cv.vmap(lanes))(c.reshape(64, 128))
+    np.testing.assert_allclose(square.ravel(), x, rtol=1e-5)

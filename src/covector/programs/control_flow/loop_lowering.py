@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
-from covector.core.jaxpr import Jaxpr
+from covector.core.jaxpr import Jaxpr, run
 from covector.core.number_info import iinfo
+from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering.element_loops import (
     LARGE_IN_LOOPS,
@@ -20,6 +21,8 @@ from covector.lowering.element_loops import (
     with_element_loops,
 )
 from covector.lowering.spelling import HloValue
+from covector.operations.casting import convert
+from covector.programs.control_flow.safe_operands import without_safe_operands
 from covector.runtime.compile_options import SMALL_LOOP
 
 if TYPE_CHECKING:
@@ -32,25 +35,85 @@ def lower_while(
     op: Any, ctx: "Lowering", test_consts: Any, consts: Any, carry: Any
 ) -> list[Any]:
     """The loop over values; consts are read from outside of its regions."""
-    types = ctx.out_types
-    signed = [_signed(t) for t in types]
-    body_jaxpr = op.body_jaxpr
+    types, test_jaxpr, body_jaxpr = ctx.out_types, op.cond_jaxpr, op.body_jaxpr
     if ctx.is_of_one_cpu and _is_large_step(body_jaxpr):
+        if op.settles and not test_consts:
+            in_passes = body_jaxpr.memo(_in_passes, test_jaxpr, len(consts))
+            if in_passes is not None:
+                return _lower_in_lanes(ctx, *in_passes, consts, carry)
         body_jaxpr = body_jaxpr.memo(with_element_loops, LARGE_IN_LOOPS)
-    loop = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
+    signed = [_signed(t) for t in types]
 
     def test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
         now = _cast(inner, values, signed, types)
-        return inner.inline(op.cond_jaxpr, [*test_consts, *now])
+        return inner.inline(test_jaxpr, [*test_consts, *now])
 
     def body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
         now = _cast(inner, values, signed, types)
         outs = inner.inline(body_jaxpr, [*consts, *now])
         return _cast(inner, outs, types, signed)
 
-    ctx.region(loop, 0, signed, test)
-    ctx.region(loop, 1, signed, body)
-    return _cast(ctx, loop.results, signed, types)
+    results = _while(ctx, _cast(ctx, carry, types, signed), signed, test, body)
+    return _cast(ctx, results, signed, types)
+
+
+def _while(
+    ctx: "Lowering", carry: Values, types: Sequence[ArrayType], test: Any, body: Any
+) -> Values:
+    """The loop of two functions that lower its test and its body."""
+    loop = ctx.op("stablehlo.while", carry, types, regions=2)
+    ctx.region(loop, 0, types, test)
+    ctx.region(loop, 1, types, body)
+    return list(loop.results)
+
+
+def _in_passes(body: Jaxpr, test: Jaxpr, consts: int) -> tuple[Jaxpr, Jaxpr] | None:
+    """Test and body of a loop over lanes that settle, several steps in each pass over
+    them; None where that is no better (memoise on the body).
+
+    Of the carry the mask of running lanes comes first. Here it is of numbers: loops for
+    several results are over arrays of one type.
+    """
+    mask, *carry = [v.type for v in body.inputs[consts:]]
+    if not (carry and dtypes.is_bool(mask.dtype) and mask.shape):
+        return None
+    number = carry[0].dtype
+    types = [*body.in_types[:consts], mask.with_dtype(number), *carry]
+
+    def step(*values: Any) -> list[Any]:
+        fixed, running, carry = values[:consts], values[consts], values[consts + 1 :]
+        still, *carry = run(bare, [*fixed, convert(running, dtypes.bool_), *carry])
+        return [convert(still, number), *carry]
+
+    bare = without_safe_operands(body)
+    stepped = restage(step, types, body.name)
+    at_once = stepped.memo(steps_at_once)
+    if not at_once:
+        return None
+
+    def runs(running: Any, *carry: Any) -> Sequence[Any]:
+        return run(test, [convert(running, dtypes.bool_), *carry])
+
+    tested = restage(runs, types[consts:], test.name)
+    return tested, several_steps(stepped, consts, at_once)
+
+
+def _lower_in_lanes(
+    ctx: "Lowering", test: Jaxpr, body: Jaxpr, consts: Values, carry: Values
+) -> Values:
+    """The loop of ``_in_passes``, and its carry as it was asked for."""
+    mask, number = ctx.out_types[0], body.out_types[0]
+    running = ctx.op("stablehlo.convert", [carry[0]], [number])
+
+    def lower_test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
+        return inner.inline(test, values)
+
+    def lower_body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
+        return inner.inline(body, [*consts, *values])
+
+    types = body.out_types
+    running, *carry = _while(ctx, [running, *carry[1:]], types, lower_test, lower_body)
+    return [ctx.op("stablehlo.convert", [running], [mask]), *carry]
 
 
 def _is_large_step(jaxpr: Jaxpr) -> bool:

@@ -18,6 +18,7 @@ from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, Tangents, Value, Values
 from covector.core.array_like import Array
 from covector.core.convert import scalar
+from covector.core.jaxpr import Equation, Jaxpr, Var, replaced
 from covector.core.masks import Mask, merge, present_mask, scatter, select
 from covector.core.number_info import iinfo
 from covector.core.primitive import Linearized, ManyResults, operation
@@ -142,6 +143,19 @@ def if_taken(
     return SafeOperands(axes, loops)(taken, *operands)
 
 
+def without_safe_operands(jaxpr: Jaxpr) -> Jaxpr:
+    """The program, where no derivative will be taken any more."""
+    now: dict[Var, Any] = {}
+    equations = []
+    for e in jaxpr.equations:
+        inputs = replaced(now, e.inputs)
+        if type(e.op) is SafeOperands and not e.op.always:
+            now.update(zip(e.outputs, inputs[1:], strict=True))
+        else:
+            equations.append(Equation(e.op, inputs, e.outputs, e.line))
+    return Jaxpr(jaxpr.inputs, equations, replaced(now, jaxpr.outputs), jaxpr.name)
+
+
 def with_safe_operands(
     axes: Sequence[Axes], taken: Value, operands: Sequence[Any]
 ) -> list[Any]:
@@ -204,4 +218,6 @@ def expand(mask: Value, x: Value) -> Value:
     """A mask over the leading axes of ``x``, in the shape of ``x``."""
     if not mask.type.ndim:
         return broadcast_like(mask, x)
+    if mask.type.ndim == x.type.ndim:
+        return mask
     return BroadcastInDim(x.type.shape, tuple(range(mask.type.ndim)))(mask)
