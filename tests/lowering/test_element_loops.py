@@ -5,7 +5,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector import lax
+from covector import lax, random
 from covector.lowering.element_loops import LARGE
 
 _RNG = np.random.default_rng(0)
@@ -286,6 +286,27 @@ def test_lanes_that_are_few_or_have_more_than_a_number_take_step_after_step():
         return lax.while_loop(lambda s: s.sum() > 1, lambda s: s / 2, x)
 
     assert not loops(cv.vmap(rows), cnp.ones((LARGE, 2)))
+
+
+def test_lanes_whose_carry_is_not_of_numbers_take_step_after_step():
+    def above(key):
+        def draw(s):
+            key, _ = s
+            key, now = random.split(key)
+            return key, random.uniform(now)
+
+        return lax.while_loop(lambda s: s[1] < 0.5, draw, (key, 0.0))[1]
+
+    keys = random.split(random.key(0), LARGE)
+    assert not loops(cv.vmap(above), keys)
+    assert bool((cv.jit(cv.vmap(above))(keys) >= 0.5).all())
+
+    def turned(z):
+        return lax.while_loop(lambda z: z.real > 0, lambda z: z * (0.8 + 0.6j), z)
+
+    z = cnp.exp(1j * cnp.linspace(-1.5, 1.5, LARGE))
+    assert not loops(cv.vmap(turned), z)
+    assert bool((cv.jit(cv.vmap(turned))(z).real <= 0).all())
 
 
 def test_lanes_have_derivatives_and_further_batches_as_one_has_by_itself():

@@ -40,7 +40,8 @@ def lower_while(
         if op.settles and not test_consts:
             in_passes = body_jaxpr.memo(_in_passes, test_jaxpr, len(consts))
             if in_passes is not None:
-                return _lower_in_lanes(ctx, *in_passes, consts, carry)
+                test_jaxpr, body_jaxpr = in_passes
+                return _lower_in_lanes(ctx, test_jaxpr, body_jaxpr, consts, carry)
         body_jaxpr = body_jaxpr.memo(with_element_loops, LARGE_IN_LOOPS)
     signed = [_signed(t) for t in types]
 
@@ -74,8 +75,8 @@ def _in_passes(body: Jaxpr, test: Jaxpr, consts: int) -> tuple[Jaxpr, Jaxpr] | N
     Of the carry the mask of running lanes comes first. Here it is of numbers: loops for
     several results are over arrays of one type.
     """
-    mask, *carry = [v.type for v in body.inputs[consts:]]
-    if not (carry and dtypes.is_bool(mask.dtype) and mask.shape):
+    mask, *carry = body.in_types[consts:]
+    if not carry or not all([dtypes.is_floating(t.dtype) for t in carry]):
         return None
     number = carry[0].dtype
     types = [*body.in_types[:consts], mask.with_dtype(number), *carry]
