@@ -149,7 +149,7 @@ REASONS = {
     "Compiling: compile the gradient of a .* transformer": "the layer and its "
     "transpose are one function each, called twelve times, but XLA clones a function "
     "for each call before it makes code",
-    "Import": "NumPy and jaxlib are half of it, 209 modules of Python the rest; "
+    "Import": "NumPy and jaxlib are half of it, 210 modules of Python the rest; "
     "NumPy's are fewer, and more of them C",
 }
 

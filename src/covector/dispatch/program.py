@@ -15,6 +15,7 @@ from covector.dispatch.debug_nans import Replayed, check_results, copies
 from covector.dispatch.jit_shardings import Resolved
 from covector.dispatch.references import References
 from covector.lowering.compiled import AS_LIST, ArgumentsElsewhere, CompiledProgram
+from covector.lowering.loading import compiling
 from covector.lowering.placement import Meshes, Placement
 from covector.tree.registry import PyTreeDef
 
@@ -123,13 +124,11 @@ class Program(NamedTuple):
         platform: str | None = None,
     ) -> "LoweredProgram":
         """The StableHLO for a placement."""
-        from covector.lowering.compile import LoweredProgram  # noqa: PLC0415  MLIR
-
         donated = [*[False] * len(self.captured), *self.donated]
         if self.references is not None:
             for i in self.references.given_up:
                 donated[i] = True
-        return LoweredProgram(
+        return compiling().LoweredProgram(
             self.jaxpr,
             f"jit_{name}",
             placement,

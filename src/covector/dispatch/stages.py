@@ -10,7 +10,7 @@ results.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector import tree
 from covector.core.annotations import ArrayLike, PyTree
@@ -27,7 +27,6 @@ from covector.core.types import AbstractRef, ArrayType
 from covector.dispatch.arguments import JitSpec
 from covector.dispatch.program import Program
 from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMismatch
-from covector.lowering import compile as lowering
 from covector.lowering.compiled import CompiledProgram
 from covector.lowering.evaluate import base
 from covector.lowering.placement import (
@@ -38,6 +37,9 @@ from covector.lowering.placement import (
 )
 from covector.programs.higher_order.call import call
 from covector.tree.registry import PyTreeDef
+
+if TYPE_CHECKING:
+    from covector.lowering.compile import LoweredProgram
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class _OfTraced:
 class Lowered(_OfTraced):
     """A function as StableHLO."""
 
-    _lowered: lowering.LoweredProgram
+    _lowered: "LoweredProgram"
 
     @property
     def out_info(self) -> PyTree:

@@ -23,6 +23,7 @@ from covector.core.operation_caches import OpPlan
 from covector.core.primitive import Primitive
 from covector.core.staging import KNOWN_LIMIT
 from covector.core.trace import Trace, Tracer, check_scope, current
+from covector.lowering.loading import compiling
 from covector.lowering.placement import (
     MeshPlacement,
     common_placement,
@@ -152,9 +153,7 @@ def evaluate_compiled(
     placement, committed = common_placement(args, op.name, plan.meshes)
     compiled = plan.executable.get(placement)
     if compiled is None:
-        from covector.lowering.compile import compile_operation  # noqa: PLC0415
-
-        compiled = compile_operation(op, [a.type for a in args], placement)
+        compiled = compiling().compile_operation(op, [a.type for a in args], placement)
         plan.executable[placement] = compiled
     return compiled(args, committed)
 

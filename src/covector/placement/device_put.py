@@ -20,6 +20,7 @@ from covector.core.sharding.transfer import check_devices, guard
 from covector.core.trace import Tracer
 from covector.core.work import moves
 from covector.errors import ArgumentError
+from covector.lowering.loading import compiling
 from covector.lowering.placement import Placement, common_placement
 from covector.operations.identities import Identity
 from covector.operations.placement import ShardingConstraint
@@ -219,6 +220,5 @@ def resharded(array: ConcreteArray, sharding: NamedSharding) -> ConcreteArray:
 def _compile_resharding(
     jaxpr: Jaxpr, placement: Placement, sharding: NamedSharding
 ) -> Any:
-    from covector.lowering.compile import LoweredProgram  # noqa: PLC0415
-
-    return LoweredProgram(jaxpr, "reshard", placement, results=(sharding,)).compile()
+    lowered = compiling().LoweredProgram
+    return lowered(jaxpr, "reshard", placement, results=(sharding,)).compile()

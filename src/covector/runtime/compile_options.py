@@ -19,9 +19,12 @@ SMALL_LOOP = 65_536
 LIBRARY_FUSIONS = "xla_cpu_experimental_ynn_fusion_type"
 DOTS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 _REDUCTIONS = "LIBRARY_FUSION_TYPE_REDUCE"
-#: whether MLIR makes kernels of HLO; what does so without is in jaxlib up to 0.10
+#: Whether MLIR makes kernels of HLO. What does so without is in jaxlib up to 0.10; and
+#: ``XLA_FLAGS`` may have said which it is to be.
 FUSION_EMITTERS = "xla_cpu_use_fusion_emitters"
-HAS_PLAIN_KERNELS = xc._version < 480
+HAS_PLAIN_KERNELS = xc._version < 480 and FUSION_EMITTERS not in os.environ.get(
+    "XLA_FLAGS", ""
+)
 # Settings that XLA reads from a map among its DebugOptions, and not from a field.
 _EXTRA = frozenset({SMALL_LOOP_BYTES})
 

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from jaxlib import _jax, xla_client
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
-from jaxlib.mlir.dialects import builtin  # noqa: F401  C++ would, at its first module
+from jaxlib.mlir.dialects import builtin, stablehlo  # noqa: F401  C++ would, later
 from jaxlib.mlir.passmanager import PassManager
 
 from covector.errors import DeviceError, ExportError

@@ -5,7 +5,7 @@ layer that is called twelve times is transformed once, and remains twelve calls.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
@@ -15,7 +15,8 @@ from covector.core.masks import Mask, drop, present, scatter
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
-from covector.lowering.placement import common_placement, meshes_of
+from covector.lowering.loading import compiling
+from covector.lowering.placement import Placement, common_placement, meshes_of
 from covector.lowering.spelling import HloResults, HloValue
 from covector.lowering.tokens import Thread
 from covector.programs.higher_order.partition import Partition, Policy, of_call
@@ -51,11 +52,9 @@ class Call(ProgramPrimitive):
         return self.jaxpr.out_types
 
     def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
-        from covector.lowering.compile import compile_program  # noqa: PLC0415
-
         who = self.jaxpr.name or "a program"
         placement, committed = common_placement(args, who, self.jaxpr.memo(meshes_of))
-        return compile_program(self.jaxpr, placement)(args, committed)
+        return self.jaxpr.memo(_compiled, placement)(args, committed)
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         split = self.jaxpr.memo(linearize_jaxpr, tuple(active), "_jvp")
@@ -175,3 +174,8 @@ class Inlined(ProgramPrimitive):
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.inline(self.program, operands)
+
+
+def _compiled(jaxpr: Jaxpr, placement: Placement) -> Any:
+    """The executable of a program (memoise on the program)."""
+    return compiling().compile_program(jaxpr, placement)
