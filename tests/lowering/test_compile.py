@@ -243,14 +243,14 @@ def test_a_program_of_many_scalars_is_compiled_without_their_list(count):
 @pytest.mark.parametrize(
     ("shape", "few"),
     [
-        *(
-            ((), True),
-            ((1024,), True),
-            ((1, 500), True),
-            ((4, 8), True),
-            ((0, 9), True),
-        ),
-        *(((1025,), False), ((8, 8), False), ((2, 500), False)),
+        ((), True),
+        ((1024,), True),
+        ((1, 500), True),
+        ((4, 8), True),
+        ((0, 9), True),
+        ((1025,), False),
+        ((8, 8), False),
+        ((2, 500), False),
     ],
 )
 def test_programs_of_small_arrays_have_kernels_that_are_compiled_sooner(shape, few):

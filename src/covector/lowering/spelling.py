@@ -1,7 +1,7 @@
 """StableHLO as operations write it: the names of its values, the spelling of types.
 
-What lowering rules need where they are defined. MLIR itself (``hlo``) takes as long to
-import as NumPy's half, and is there when the first program is lowered.
+What lowering rules need where they are defined. MLIR itself (``hlo``) takes half as
+long to import as NumPy, and is there when the first program is lowered.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -16,8 +16,8 @@ from covector.core.staging import restage
 from covector.core.trace import as_current, current
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, OverBudget
-from covector.lowering.compile import compile_program
 from covector.lowering.evaluate import base
+from covector.lowering.loading import compiling
 from covector.programs.higher_order.regions import named_axes
 from covector.runtime import client
 from covector.runtime.executable import MemoryUse
@@ -32,7 +32,8 @@ def memory_of(jaxpr: Jaxpr) -> MemoryUse:
     """The memory use of a program on the default device, with a margin."""
     device = options.current().default_device or client.default_device()
     with as_current(base):
-        use = compile_program(jaxpr, device).executable.memory_use()
+        compiled = compiling().compile_program(jaxpr, device)
+    use = compiled.executable.memory_use()
     return use._replace(temporaries=use.temporaries + MARGIN)
 
 

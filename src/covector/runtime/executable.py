@@ -15,11 +15,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from jaxlib import xla_client as xc
 
-from covector.runtime import (
-    client,
-    overlap,
-    shards,
-)
+from covector.runtime import client, overlap, shards
 from covector.runtime.buffers import (
     Buffer,
     Description,

@@ -32,40 +32,50 @@ Values = list[Any]
 
 
 def lower_while(
-    op: Any, ctx: "Lowering", test_consts: Any, consts: Any, carry: Any
-) -> list[Any]:
+    op: Any, ctx: "Lowering", test_consts: Values, consts: Values, carry: Values
+) -> Values:
     """The loop over values; consts are read from outside of its regions."""
-    types, test_jaxpr, body_jaxpr = ctx.out_types, op.cond_jaxpr, op.body_jaxpr
-    if ctx.is_of_one_cpu and _is_large_step(body_jaxpr):
-        if op.settles and not test_consts:
-            in_passes = body_jaxpr.memo(_in_passes, test_jaxpr, len(consts))
-            if in_passes is not None:
-                test_jaxpr, body_jaxpr = in_passes
-                return _lower_in_lanes(ctx, test_jaxpr, body_jaxpr, consts, carry)
-        body_jaxpr = body_jaxpr.memo(with_element_loops, LARGE_IN_LOOPS)
-    signed = [_signed(t) for t in types]
-
-    def test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
-        now = _cast(inner, values, signed, types)
-        return inner.inline(test_jaxpr, [*test_consts, *now])
-
-    def body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
-        now = _cast(inner, values, signed, types)
-        outs = inner.inline(body_jaxpr, [*consts, *now])
-        return _cast(inner, outs, types, signed)
-
-    results = _while(ctx, _cast(ctx, carry, types, signed), signed, test, body)
-    return _cast(ctx, results, signed, types)
+    test, body = op.cond_jaxpr, op.body_jaxpr
+    if not (ctx.is_of_one_cpu and _is_large_step(body)):
+        return _while(ctx, test, body, test_consts, consts, carry)
+    in_passes = None
+    if op.settles and not test_consts:
+        in_passes = body.memo(_in_passes, test, len(consts))
+    if in_passes is None:
+        body = body.memo(with_element_loops, LARGE_IN_LOOPS)
+        return _while(ctx, test, body, test_consts, consts, carry)
+    test, body = in_passes
+    mask, numbers = ctx.out_types[0], body.out_types[0]
+    running = ctx.op("stablehlo.convert", [carry[0]], [numbers])
+    running, *rest = _while(ctx, test, body, [], consts, [running, *carry[1:]])
+    return [ctx.op("stablehlo.convert", [running], [mask]), *rest]
 
 
 def _while(
-    ctx: "Lowering", carry: Values, types: Sequence[ArrayType], test: Any, body: Any
+    ctx: "Lowering",
+    test: Jaxpr,
+    body: Jaxpr,
+    test_consts: Values,
+    consts: Values,
+    carry: Values,
 ) -> Values:
-    """The loop of two functions that lower its test and its body."""
-    loop = ctx.op("stablehlo.while", carry, types, regions=2)
-    ctx.region(loop, 0, types, test)
-    ctx.region(loop, 1, types, body)
-    return list(loop.results)
+    """The loop of two programs, of which each takes consts, and the carry."""
+    types = body.out_types
+    signed = [_signed(t) for t in types]
+    loop = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
+
+    def lower_test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
+        now = _cast(inner, values, signed, types)
+        return inner.inline(test, [*test_consts, *now])
+
+    def lower_body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
+        now = _cast(inner, values, signed, types)
+        outs = inner.inline(body, [*consts, *now])
+        return _cast(inner, outs, types, signed)
+
+    ctx.region(loop, 0, signed, lower_test)
+    ctx.region(loop, 1, signed, lower_body)
+    return _cast(ctx, loop.results, signed, types)
 
 
 def _in_passes(body: Jaxpr, test: Jaxpr, consts: int) -> tuple[Jaxpr, Jaxpr] | None:
@@ -97,24 +107,6 @@ def _in_passes(body: Jaxpr, test: Jaxpr, consts: int) -> tuple[Jaxpr, Jaxpr] | N
 
     tested = restage(runs, types[consts:], test.name)
     return tested, several_steps(stepped, consts, at_once)
-
-
-def _lower_in_lanes(
-    ctx: "Lowering", test: Jaxpr, body: Jaxpr, consts: Values, carry: Values
-) -> Values:
-    """The loop of ``_in_passes``, and its carry as it was asked for."""
-    mask, number = ctx.out_types[0], body.out_types[0]
-    running = ctx.op("stablehlo.convert", [carry[0]], [number])
-
-    def lower_test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
-        return inner.inline(test, values)
-
-    def lower_body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
-        return inner.inline(body, [*consts, *values])
-
-    types = body.out_types
-    running, *carry = _while(ctx, [running, *carry[1:]], types, lower_test, lower_body)
-    return [ctx.op("stablehlo.convert", [running], [mask]), *carry]
 
 
 def _is_large_step(jaxpr: Jaxpr) -> bool:
