@@ -157,6 +157,47 @@ def test_programs_that_others_run_are_left_to_xla():
 # -- special values --------------------------------------------------------------------
 
 
+def jitted(fun):
+    return cv.jit(lambda *args: cv.jit(fun)(*args))
+
+
+def with_a_rule(fun):
+    ruled = cv.custom_jvp(fun)
+    ruled.defjvp(lambda primals, tangents: cv.jvp(fun, primals, tangents))
+    return ruled
+
+
+CALLED = {"jit": jitted, "custom_jvp": with_a_rule, "checkpoint": cv.checkpoint}
+
+
+@pytest.mark.parametrize("called", CALLED.values(), ids=CALLED)
+def test_what_calls_a_function_is_as_what_has_its_operations(called):
+    """A function of elements that was jitted made loops over it seven times as slow."""
+    args = arrays(4)
+    assert loops(called(adam), *args) == 1
+    check_values(called(adam), *args)
+
+    def orbit(f):
+        return lambda *xs: lax.fori_loop(0, 21, lambda _, xs: f(*xs), xs)
+
+    args = arrays(3)
+    assert loops(orbit(called(lorenz)), *args) == loops(orbit(lorenz), *args) > 0
+    check_values(orbit(called(lorenz)), *args, tolerance=1e-5)
+
+
+def test_calls_of_more_than_elements_stay_calls():
+    @cv.jit
+    def centred(x, y):
+        return x - y.mean(), x + y
+
+    def both(x, y):
+        return (*centred(x, y), *centred(y, x))
+
+    text = cv.jit(both).lower(*arrays(2)).as_text()
+    assert "reduce_window" not in text
+    assert text.count("call @centred") == 2
+
+
 @pytest.mark.parametrize("x64", [False, True])
 def test_special_values_are_those_of_a_kernel_for_each(x64):
     def both(x, y):

@@ -85,6 +85,8 @@ class Primitive(metaclass=Interned):
     #: the programs that it carries, and how they are tied to operands and results
     #: (``programs/higher_order/regions.py``)
     regions: Sequence[Any] = ()
+    #: the program whose equations can stand in place of the operation, if there is one
+    in_place: Any = None
     #: ``rebuild(programs, operands, results)``: the operation around other programs,
     #: for the masked operands and results; only where results can be removed
     rebuild: Any = None

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
+from covector.core.inlining import inlined
 from covector.core.jaxpr import (
     Equation,
     Jaxpr,
@@ -299,11 +300,24 @@ def with_element_loops(jaxpr: Jaxpr, least: int = LARGE) -> Jaxpr:
     """The program, with loops for several of its outputs of at least so many elements
     where these are quicker (memoise on the program).
     """
-    outputs = dict.fromkeys([v for v in jaxpr.outputs if _is_large(v, least)])
-    if len(outputs) <= 1:
+    if sum([_is_large(v, least) for v in jaxpr.outputs]) <= 1:
         return jaxpr
-    grouping = _Grouping(jaxpr, outputs)
-    return _rewritten(jaxpr, grouping) if grouping.groups else jaxpr
+    written = jaxpr.memo(inlined, _called)
+    outputs = dict.fromkeys([v for v in written.outputs if _is_large(v, least)])
+    grouping = _Grouping(written, outputs)
+    return _rewritten(written, grouping) if grouping.groups else jaxpr
+
+
+def _called(e: Equation) -> Jaxpr | None:
+    """The program that an equation calls, if it computes element by element."""
+    program = e.op.in_place
+    return program if program is not None and program.memo(_is_of_elements) else None
+
+
+def _is_of_elements(jaxpr: Jaxpr) -> bool:
+    """Whether a program has only operations on elements (memoise on the program)."""
+    each = [_of_elements(e) is not None or _called(e) for e in jaxpr.equations]
+    return all(each)
 
 
 def _is_large(v: Any, least: int) -> bool:
@@ -349,6 +363,7 @@ def steps_at_once(jaxpr: Jaxpr) -> int:
     least = LARGE if len(_arrays(jaxpr.outputs)) == 1 else LARGE_IN_LOOPS
     if len(shapes) != 1 or not all([_is_large(v, least) for v in arrays]):
         return 0
+    jaxpr = jaxpr.memo(inlined, _called)
     for e in jaxpr.equations:
         if _of_elements(e) is None or any(
             [v.type.shape not in shapes for v in _arrays(e.outputs)]
@@ -366,11 +381,12 @@ def several_steps(jaxpr: Jaxpr, consts: int, steps: int) -> Jaxpr:
     """So many steps of a loop, from constants and the carry to the carry (memoise on
     the program).
     """
+    step = jaxpr.memo(inlined, _called)
 
     def run_steps(*args: Any) -> Sequence[Any]:
         fixed, carry = args[:consts], args[consts:]
         for _ in range(steps):
-            carry = tuple(run(jaxpr, [*fixed, *carry]))
+            carry = tuple(run(step, [*fixed, *carry]))
         return carry
 
     several = restage(run_steps, jaxpr.in_types, jaxpr.name)

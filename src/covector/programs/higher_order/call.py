@@ -4,16 +4,16 @@ Every rule transforms the jaxpr, memoised on it, and calls the transformed one. 
 layer that is called twelve times is transformed once, and remains twelve calls.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, read, replaced, run
+from covector.core.inlining import inlined
+from covector.core.jaxpr import Equation, Jaxpr, run
 from covector.core.masks import Mask, drop, present, scatter
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
-from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
 from covector.lowering.loading import compiling
 from covector.lowering.placement import Placement, common_placement, meshes_of
@@ -44,6 +44,10 @@ class Call(ProgramPrimitive):
 
     def __repr__(self) -> str:
         return f"Call({self.jaxpr.name})"
+
+    @property
+    def in_place(self) -> Jaxpr | None:
+        return None if self.separate else self.jaxpr
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         given = [(t.shape, t.dtype) for t in types]
@@ -106,44 +110,12 @@ def without_calls(jaxpr: Jaxpr) -> Jaxpr:
     """The program with the equations of called ones in place of the calls, but of
     separate ones; itself if there are none (memoise on the program).
     """
-    if all([_called(e) is None for e in jaxpr.equations]):
-        return jaxpr
-    values: dict[Var, Atom] = {}
-    equations: list[Equation] = []
-    for e in jaxpr.equations:
-        inputs, program = replaced(values, e.inputs), _called(e)
-        if program is None:
-            equations.append(Equation(e.op, inputs, e.outputs, e.line))
-            continue
-        program = program.memo(without_calls)
-        inside = dict(zip(program.inputs, inputs, strict=True))
-        equations += _copies(program, inside, e.line)
-        values.update(zip(e.outputs, read(inside, program.outputs), strict=True))
-    outputs = replaced(values, jaxpr.outputs)
-    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
+    return inlined(jaxpr, _called)
 
 
 def _called(e: Equation) -> Jaxpr | None:
     """The program that an equation calls, if it need not be separate."""
-    return e.op.jaxpr if type(e.op) is Call and not e.op.separate else None
-
-
-def _copies(
-    jaxpr: Jaxpr, values: dict[Var, Atom], line: Line | None
-) -> Iterator[Equation]:
-    """The equations of a program that is called on this line, with new variables."""
-    for e in jaxpr.equations:
-        outputs = [Var(v.type) for v in e.outputs]
-        yield Equation(e.op, read(values, e.inputs), outputs, _inside(line, e.line))
-        values.update(zip(e.outputs, outputs, strict=True))
-
-
-def _inside(around: Line | None, line: Line | None) -> Line | None:
-    """A line of a function that is called on another, in the named scope of that."""
-    if line is None or around is None or not around.scope:
-        return line or around
-    scopes = [scope for scope in (around.scope, line.scope) if scope]
-    return line._replace(scope="/".join(scopes))
+    return e.op.in_place if type(e.op) is Call else None
 
 
 class Inlined(ProgramPrimitive):
@@ -157,6 +129,10 @@ class Inlined(ProgramPrimitive):
     def program(self) -> Jaxpr:
         """The jaxpr that it runs on its operands."""
         return self.jaxpr
+
+    @property
+    def in_place(self) -> Jaxpr:
+        return self.program
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.program.out_types
