@@ -1,5 +1,6 @@
 """Machine code as bytes, loaded in the same process and in another."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -35,6 +36,39 @@ def test_a_loaded_program_does_what_the_compiled_one_did():
     assert "HloModule" in loaded.as_text()
     assert loaded.cost_analysis()["flops"] > 0
     assert loaded.memory_analysis().argument_size_in_bytes > 0
+
+
+def test_a_program_that_was_found_on_disk_is_serialized_with_all_of_its_kernels(
+    tmp_path,
+):
+    """What was loaded gave back bytes without some: calls failed with "Function
+    add_tanh_fusion.1 not found".
+    """
+    code = """
+import covector as cv, covector.numpy as cnp
+from covector.experimental.serialize_executable import deserialize_and_load, serialize
+def loss(p, x):
+    for w, b in p:
+        x = cnp.tanh(x @ w + b)
+    return cnp.mean(x**2)
+p = [(cnp.eye(32), cnp.ones(32)) for _ in range(3)]
+args = p, cnp.ones((8, 32))
+made = cv.jit(cv.grad(loss)).lower(*args).compile()
+found = deserialize_and_load(*serialize(made))(*args)
+print(float(cnp.sum(found[0][0])))
+"""
+    environment = {**os.environ, "COVECTOR_CACHE_DIR": str(tmp_path)}
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    ]
+    assert outputs[0] == outputs[1]
 
 
 def test_another_process_runs_it_without_compiling(tmp_path):

@@ -1,5 +1,7 @@
 """Programs that run while Python goes on: which do, how many, and who waits."""
 
+import concurrent.futures
+import itertools
 import threading
 
 import numpy as np
@@ -53,16 +55,36 @@ def test_a_program_of_few_or_large_arrays_or_of_little_work_does_not(xs):
     assert all(x.is_ready() for x in results)
 
 
-def test_no_more_than_two_are_under_way_and_their_results_are_right():
+def test_only_some_are_under_way_and_their_results_are_right():
     xs = many()
-    for _ in range(10):
+    for _ in range(100):
         xs = steps(xs)
-        assert len(overlap.under_way) <= 2
+        assert len(overlap.under_way) <= overlap._MOST
     for i in (0, 3):
         expected = np.eye(16, dtype="f4") * i
-        for _ in range(10):
+        for _ in range(100):
             expected = np.sin(expected) @ expected / 40 + 1
         np.testing.assert_allclose(xs[i], expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("size", "most"), [(0, 32), (2**20, 32), (2**23, 8), (2**30, 2)]
+)
+def test_fewer_are_under_way_of_a_program_with_large_results(size, most):
+    class Results:
+        def consume_token(self):
+            return self
+
+        def block_until_ready(self):
+            waited.append(self)
+
+    waited = []
+    launch = overlap.overlapping(lambda buffers, with_tokens: Results(), size)
+    made = [launch([]) for _ in range(most)]
+    assert not waited
+    made.append(launch([]))
+    assert waited == made[: most // 2]
+    assert list(overlap.under_way) == made[most // 2 :]
 
 
 def test_donated_arrays_are_given_up_and_their_memory_is_used():
@@ -144,3 +166,161 @@ xs = cv.jit(lambda xs: [cnp.sin(x @ x) for x in xs])([cnp.ones((30, 30))] * 40)
 print(len(overlap.under_way), all(x.is_ready() for x in xs))
 """
     assert output_of(code, COVECTOR_ASYNC_CPU="0") == "0 True"
+
+
+# -- while nobody waits ----------------------------------------------------------------
+
+
+SIZE = 40
+PATIENCE = overlap._PATIENCE
+
+
+@pytest.fixture
+def worth_it(monkeypatch):
+    """However long a program takes."""
+    monkeypatch.setattr(overlap, "_WORTH_IT", (0, float("inf")))
+
+
+numbers = itertools.count()
+
+
+def turning():
+    """A new function, of which nothing is known."""
+    n = next(numbers)
+    return cv.jit(lambda x: cnp.sin(x @ x) / SIZE + n / 1e9)
+
+
+def start():
+    return cnp.linspace(0, 1, SIZE * SIZE).reshape(SIZE, SIZE)
+
+
+def overlaps(f, x):
+    """Whether a call of ``f`` goes on when it returns."""
+    before = len(overlap.under_way)
+    f(x)
+    return len(overlap.under_way) > before
+
+
+def test_a_program_overlaps_while_nobody_reads_a_result(worth_it):
+    f, x = turning(), start()
+    for _ in range(3):
+        found = [overlaps(f, x) for _ in range(PATIENCE + 6)]
+        assert found == [False] * PATIENCE + [True] * 6
+        np.asarray(f(x))
+        overlap.finish()
+
+
+def test_a_program_whose_results_are_all_read_never_overlaps(worth_it):
+    f, x = turning(), start()
+    for _ in range(5 * PATIENCE):
+        y = f(x)
+        assert y.is_ready()
+        float(y[0, 0])
+    assert not overlap.under_way
+
+
+READS = {
+    "float": lambda x: float(x[0, 0]),
+    "asarray": np.asarray,
+    "block_until_ready": lambda x: x.block_until_ready(),
+    "of a tree": lambda x: cv.block_until_ready([x]),
+    "device_get": cv.device_get,
+    "dlpack": np.from_dlpack,
+    "repr": repr,
+    "an eager operation": lambda x: x + 1,
+    "another program": step,
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_reading_a_result_ends_it(worth_it, read):
+    f, x = turning(), start()
+    for _ in range(PATIENCE + 1):
+        y = f(x)
+    assert overlap.under_way
+    read(y)
+    overlap.finish()
+    assert not overlaps(f, x)
+
+
+def test_where_it_was_in_vain_it_takes_twice_as_many_calls(worth_it):
+    f, x = turning(), start()
+    for patience in (PATIENCE, 2 * PATIENCE, 4 * PATIENCE):
+        assert [overlaps(f, x) for _ in range(patience)] == [False] * patience
+        assert overlaps(f, x)
+        overlap.finish()
+    found = [overlaps(f, x) for _ in range(8 * PATIENCE + PATIENCE)]
+    assert found == [False] * 8 * PATIENCE + [True] * PATIENCE
+    overlap.finish()
+    assert [overlaps(f, x) for _ in range(PATIENCE)] == [False] * PATIENCE
+    assert overlaps(f, x)
+
+
+@pytest.mark.parametrize("seconds", [(1e9, 2e9), (0, 0)], ids=["short", "long"])
+def test_a_program_that_is_too_short_or_too_long_does_not(monkeypatch, seconds):
+    monkeypatch.setattr(overlap, "_WORTH_IT", seconds)
+    f, x = turning(), start()
+    assert not any([overlaps(f, x) for _ in range(5 * PATIENCE)])
+
+
+def test_nor_does_one_of_a_few_elements_or_one_that_calls_python(worth_it):
+    def callback(x):
+        return cv.pure_callback(np.sin, x, x) @ x
+
+    for f, x in [(step, cnp.ones(3)), (cv.jit(callback), start())]:
+        assert not any([overlaps(f, x) for _ in range(5 * PATIENCE)])
+
+
+def test_steps_that_need_each_other_are_right_with_donated_arrays(worth_it):
+    f = cv.jit(lambda x: cnp.sin(x @ x) / SIZE + 1, donate_argnums=0)
+    x, expected = start(), np.asarray(start())
+    for _ in range(100):
+        given, x = x, f(x)
+        assert given.is_deleted()
+        expected = np.sin(expected @ expected) / SIZE + 1
+    assert overlap.under_way
+    np.testing.assert_allclose(x, expected, rtol=1e-4)
+
+
+def test_a_numpy_argument_can_be_written_to_when_the_call_returns(worth_it):
+    f, total = turning(), np.full((SIZE, SIZE), 0.5, np.float32)
+    expected, found = [], []
+    for i in range(20):
+        total[:] = i / SIZE
+        expected.append(np.sin(total @ total) / SIZE)
+        found.append(f(total))
+        total[:] = np.nan
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_threads_that_call_one_program_have_their_own_results(worth_it):
+    f = turning()
+
+    def work(k):
+        x = start() * k / 10
+        expected = np.sin(np.asarray(x) @ np.asarray(x)) / SIZE
+        for i in range(60):
+            y = f(x)
+            if i % 20 == 19:
+                np.testing.assert_allclose(y, expected, rtol=1e-2, atol=1e-6)
+        return k
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(8))) == list(range(8))
+
+
+def test_a_program_found_on_disk_overlaps_as_well(tmp_path):
+    code = """
+import covector as cv, covector.numpy as cnp
+from covector.runtime import overlap
+overlap._WORTH_IT = (0, float("inf"))
+w = [cnp.eye(40)] * 3
+f = cv.jit(cv.grad(lambda w, x: cnp.sum(cnp.tanh(cnp.tanh(x @ w[0]) @ w[1]) @ w[2])))
+for _ in range(20):
+    out = f(w, cnp.ones((30, 40)))
+print(bool(overlap.under_way), round(float(out[2][0, 0]), 3))
+"""
+    environment = {"COVECTOR_CACHE_DIR": str(tmp_path)}
+    first = output_of(code, **environment)
+    assert first.startswith("True")
+    assert output_of(code, **environment) == first

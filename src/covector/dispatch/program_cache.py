@@ -102,7 +102,8 @@ class FastPath(NamedTuple):
     """A program, bound to arguments of some types and placements."""
 
     call: Callable[[list[Any]], Any]
-    #: whether it has read its arguments when it returns (``CompiledProgram``)
+    #: whether they have been read when all that is under way is done
+    #: (``CompiledProgram``)
     reads_at_once: bool
 
 

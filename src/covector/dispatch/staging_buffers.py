@@ -16,6 +16,7 @@ from covector.core.sharding.transfer import guard
 from covector.core.types import ArrayType
 from covector.lowering.compiled import ArgumentsElsewhere
 from covector.runtime import buffers, client
+from covector.runtime.overlap import finish, under_way
 
 #: bytes from which on copying takes longer than making a buffer, and less is gained
 _MOST_BYTES = 2**18
@@ -93,6 +94,8 @@ def staged(
         except Exception:  # noqa: BLE001  the slow path tells what is wrong with it
             raise ArgumentsElsewhere from None
         results = call(operands)
+        if under_way:  # and may read what the next call writes
+            finish()
         # Not after a failure: who tells of it may know the buffer.
         for stage, one in used:
             stage.free.append(one)

@@ -40,6 +40,7 @@ from covector.runtime.compile_options import (
     LIBRARY_FUSIONS,
     SMALL_LOOP_BYTES,
 )
+from covector.runtime.overlap import Overlap
 
 logger = logging.getLogger("covector.compile")
 
@@ -54,6 +55,8 @@ FEW_ELEMENTS, FEW_IN_LOOPS = 1024, 32
 #: Arrays that a program takes and gives, bytes of each, and elements that are computed
 #: for each, on average, for Python to take as long for a call as the program runs.
 MANY_ARRAYS, SMALL, WORK = 64, 65_536, 250
+#: Elements that a program computes that may take longer than to hand it over.
+SOME_WORK = 1000
 
 
 class LoweredProgram:
@@ -186,16 +189,22 @@ class LoweredProgram:
         kind = CompiledProgram if self.mesh_placement is None else ShardedProgram
         return kind(self, made, compiler_options)
 
-    def _overlaps(self) -> bool:
-        """Whether Python is to go on while it runs: either takes about as long."""
-        inputs, outputs = self.jaxpr.inputs, self.jaxpr.outputs
-        few = len(self.kept) + len(outputs) < MANY_ARRAYS
-        if few or self.mesh_placement is not None:
-            return False
+    def _overlaps(self) -> Overlap:
+        """When Python is to go on while it runs."""
+        if self.mesh_placement is not None:
+            return Overlap.NEVER
+        work = self.jaxpr.memo(_elements_computed)
+        loops = any([e.op.regions for e in self.jaxpr.equations])
+        if work < SOME_WORK and not loops:
+            return Overlap.NEVER
+        inputs = self.jaxpr.inputs
         types = [*[inputs[i].type for i in self.kept], *self.jaxpr.out_types]
         size = sum([t.size * t.storage.itemsize for t in types])
-        work = self.jaxpr.memo(_elements_computed)
-        return size <= SMALL * len(types) and work >= WORK * len(types)
+        many = len(types) >= MANY_ARRAYS
+        small = size <= SMALL * len(types)
+        if many and small and work >= WORK * len(types):
+            return Overlap.ALWAYS
+        return Overlap.UNREAD
 
     def hlo(self) -> Any:
         """The module as jaxlib's computation of HLO, not optimised yet."""

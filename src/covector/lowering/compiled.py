@@ -21,7 +21,7 @@ from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.errors import OutOfMemory
 from covector.lowering.placement import placement_of, placements_of_results
 from covector.runtime import buffers, client, executable, memory
-from covector.runtime.overlap import finish, runs_inline, under_way
+from covector.runtime.overlap import Overlap, finish, runs_inline, under_way
 from covector.tree.registry import PyTreeDef, registry
 
 if TYPE_CHECKING:
@@ -75,11 +75,13 @@ class CompiledProgram:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether a call has read its arguments when it returns, and none is known to
-        anything that goes on: then the memory of one can serve the next call.
+        """Whether a call has read its arguments when all that is under way is done,
+        which is at once for most; and none is known to anything that goes on: then the
+        memory of one can serve the next call.
         """
         own = not self.lowered.module.host_functions
-        return own and not self.executable.overlaps and runs_inline(self.device)
+        always = self.executable.overlaps is Overlap.ALWAYS
+        return own and not always and runs_inline(self.device)
 
     def compile_anew(self) -> "CompiledProgram":
         """The program, compiled once more: an executable of equal content, which the
@@ -137,7 +139,7 @@ class CompiledProgram:
         out_types, unflatten = self._types, out_tree.unflatten
         only = type(out_tree) is PyTreeDef and out_tree == LEAF
         no_host = repeat(None)
-        in_turn = not self.executable.overlaps
+        in_turn = self.executable.overlaps is Overlap.NEVER
 
         def fast_path(leaves: Sequence[Any]) -> Any:
             given = []

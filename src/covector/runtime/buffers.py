@@ -21,6 +21,7 @@ from jaxlib import xla_client as xc
 
 from covector.errors import DeletedArrayError, DeviceError, DLPackError, DTypeError
 from covector.runtime import client, dlpack, host_calls, memory
+from covector.runtime.overlap import waits
 
 Buffer = xc.ArrayImpl
 JaxlibError = _jax.JaxRuntimeError
@@ -147,6 +148,7 @@ def to_host(buffer: Buffer) -> np.ndarray:
     Waits for the program that computes them. Raises DeletedArrayError if the buffer is
     gone, DeviceError if that program failed.
     """
+    waits.count += 1
     try:
         return np.asarray(memoryview(buffer))
     except BufferError:
@@ -208,6 +210,7 @@ def block_until_ready(buffers: list[Buffer]) -> None:
 
     Raises DeletedArrayError and DeviceError as ``to_host`` does.
     """
+    waits.count += 1
     try:
         xc.batched_block_until_ready(buffers)
     except JaxlibError as error:
@@ -296,6 +299,7 @@ def to_dlpack(
 
     Raises DLPackError for a dtype that DLPack does not have, or another device.
     """
+    waits.count += 1
     here = device_of(buffer)
     check_dlpack_device(here, dl_device, buffer.aval)
     check_alive(buffer)

@@ -15,7 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import jaxlib.version
 from jaxlib import xla_client as xc
@@ -29,12 +29,19 @@ Folder: TypeAlias = str | os.PathLike[str]
 _ENTRIES_IN_MEMORY = 1024
 
 
+class Found(NamedTuple):
+    """An executable, with the bytes that it was loaded from, if it was."""
+
+    loaded: xc.LoadedExecutable
+    serialized: bytes | None = None
+
+
 class _Cache:
     """The executables in memory, least recently used first, and the folder on disk."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a signal handler may compile, too
-        self.executables: OrderedDict[tuple, xc.LoadedExecutable] = OrderedDict()
+        self.executables: OrderedDict[tuple, Found] = OrderedDict()
         self.folder = _folder_of_settings()
 
 
@@ -124,7 +131,7 @@ class CacheEntry:
         )
         self.key = (self.digest, self.devices)
 
-    def find(self) -> xc.LoadedExecutable | None:
+    def find(self) -> Found | None:
         """The executable, from memory or from disk.
 
         Raises:
@@ -136,7 +143,7 @@ class CacheEntry:
             tell(_MISS if found is None else _HIT)
         return found
 
-    def _find(self) -> xc.LoadedExecutable | None:
+    def _find(self) -> Found | None:
         with _cache.lock:
             found = _cache.executables.get(self.key)
             if found is not None:
@@ -149,17 +156,18 @@ class CacheEntry:
         if serialized is None:
             return None
         try:
-            found = self.devices[0].client.deserialize_executable(
+            loaded = self.devices[0].client.deserialize_executable(
                 serialized, xc.DeviceList(self.devices), self.options, self.functions
             )
         except xc.XlaRuntimeError:
             return None
+        found = Found(loaded, serialized)
         self._remember(found)
         return found
 
     def keep(self, executable: xc.LoadedExecutable, seconds: float) -> None:
         """Fill the entry with an executable that was compiled in so many seconds."""
-        self._remember(executable)
+        self._remember(Found(executable))
         folder = _cache.folder
         if folder is not None and self._is_for(folder) and folder.takes(seconds):
             folder.write(
@@ -177,7 +185,7 @@ class CacheEntry:
             [d.platform == "cpu" and d.process_index == here for d in self.devices]
         )
 
-    def _remember(self, executable: xc.LoadedExecutable) -> None:
+    def _remember(self, executable: Found) -> None:
         with _cache.lock:
             _cache.executables[self.key] = executable
             if len(_cache.executables) > _ENTRIES_IN_MEMORY:

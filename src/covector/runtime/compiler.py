@@ -23,10 +23,17 @@ from covector.runtime import (
     overlap,
 )
 from covector.runtime.buffers import JaxlibError
-from covector.runtime.compilation_cache import COMPILED, CacheEntry, listeners, tell
+from covector.runtime.compilation_cache import (
+    COMPILED,
+    CacheEntry,
+    Found,
+    listeners,
+    tell,
+)
 from covector.runtime.compile_options import Options, compile_options_of
 from covector.runtime.executable import Executable, Outputs, Where, as_devices
 from covector.runtime.multi_process import ProgramDigest
+from covector.runtime.overlap import Overlap
 
 
 def compile_module(  # noqa: PLR0913  what to compile, for what, and how
@@ -37,7 +44,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     options: Options | None = None,
     donated: Sequence[int] = (),
     functions: Sequence[Callable[..., tuple]] = (),
-    overlaps: bool = False,
+    overlaps: Overlap = Overlap.NEVER,
     one_blas_thread: bool = False,
     anew: bool = False,
 ) -> Executable:
@@ -52,7 +59,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
         the same size; a call deletes the buffers that it did use.
       functions: the standard functions of ``host_calls`` that its custom calls refer to
         by their position.
-      overlaps: whether Python may go on while it runs, on one CPU (``overlap``).
+      overlaps: when Python may go on while it runs, on one CPU (``overlap``).
       one_blas_thread: whether LAPACK has one thread while it runs.
       anew: without the cache, in which equal modules are one, whatever their source
         locations.
@@ -65,26 +72,30 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     devices = as_devices(where)
     compile_options = compile_options_of(devices, options)
     may_overlap = not functions and overlap.may_overlap(devices[0])
-    overlaps = overlaps and may_overlap
-    if may_overlap and not overlaps:
+    inline = overlap.runs_inline(devices[0])
+    if not may_overlap or (one_blas_thread and overlaps is Overlap.UNREAD):
+        overlaps = Overlap.NEVER
+    if may_overlap and overlaps is not Overlap.ALWAYS:
         functions = host_calls.ON_CALLING_THREAD
     with modules.opened(module, donated) as mine:
         content = modules.content(mine)
         entry = CacheEntry(content, compile_options, devices, functions)
-        loaded, seconds = None if anew else entry.find(), None
-        if loaded is None:
+        found, seconds = None if anew else entry.find(), None
+        if found is None:
             loaded, seconds = _compile(mine, devices, compile_options, functions)
+            found = Found(loaded)
             if not anew:
                 entry.keep(loaded, seconds)
-    launch = _launch(loaded, devices, module, compile_options)
-    if one_blas_thread and not overlaps and overlap.runs_inline(devices[0]):
+    launch = _launch(found.loaded, devices, module, compile_options)
+    if one_blas_thread and overlaps is Overlap.NEVER and inline:
         launch = lapack.with_one_thread(launch)
     return Executable(
-        loaded,
+        found.loaded,
         devices,
         outputs,
         launch,
         compile_seconds=seconds,
+        serialized=found.serialized,
         overlaps=overlaps,
     )
 
@@ -149,7 +160,7 @@ def load_executable(
             "a program that was loaded", loaded.fingerprint.hex(), str
         ),
     )
-    return Executable(loaded, devices, outputs, launch)
+    return Executable(loaded, devices, outputs, launch, serialized=serialized)
 
 
 def _launch(

@@ -9,6 +9,8 @@ A program for several devices has one *partition* on each: partition k runs on d
 on its shards of the arguments. Shardy partitions it by the attributes of the module.
 """
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -26,6 +28,7 @@ from covector.runtime.buffers import (
     report,
 )
 from covector.runtime.host_calls import HostCallFailed
+from covector.runtime.overlap import Overlap
 
 Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 #: a device, or the devices of the partitions in order
@@ -59,13 +62,14 @@ class Executable:
     ``execute`` runs it: a sequence of buffers in, a list of buffers out. ``launch`` and
     ``handlers`` are its two halves,
     ``launch(buffers).consume_with_handlers(handlers)``, for callers that count tenths
-    of a microsecond; they raise in jaxlib's words, and unless the program ``overlaps``,
-    those that do are finished first.
+    of a microsecond; they raise in jaxlib's words, and for a program that never
+    ``overlaps``, those that do are finished first.
     """
 
     __slots__ = (
         "__weakref__",
         "_loaded",
+        "_serialized",
         "compile_seconds",
         "devices",
         "execute",
@@ -85,11 +89,13 @@ class Executable:
         launch: Callable[..., Any] | None = None,
         *,
         compile_seconds: float | None = None,
-        overlaps: bool = False,
+        serialized: bytes | None = None,
+        overlaps: Overlap = Overlap.NEVER,
     ) -> None:
         self._loaded = loaded
-        #: whether Python goes on while it runs
-        self.overlaps: bool = overlaps
+        self._serialized = serialized
+        #: when Python goes on while it runs
+        self.overlaps: Overlap = overlaps
         #: how long XLA took; None where what it had made before was found
         self.compile_seconds: float | None = compile_seconds
         self.devices: tuple[client.Device, ...] = as_devices(where)
@@ -101,9 +107,14 @@ class Executable:
             for output, layout in zip(self.outputs, self._layouts(), strict=True)
         ]
         self.launch: Callable[..., Any] = launch or loaded.execute_sharded
-        if overlaps:
-            self.launch = overlap.overlapping(self.launch)
-        self.execute = _prepared_call(self.launch, self.handlers, overlaps)
+        size = sum([math.prod(o.shape) * o.dtype.itemsize for o in self.outputs])
+        if overlaps is Overlap.ALWAYS:
+            self.launch = overlap.overlapping(self.launch, size)
+        elif overlaps is Overlap.UNREAD:
+            apart = functools.partial(_launch_apart, loaded, serialized, self.devices)
+            self.launch = overlap.overlapping_when_unread(self.launch, apart, size)
+        in_turn = overlaps is Overlap.NEVER
+        self.execute = _prepared_call(self.launch, self.handlers, in_turn)
 
     def runs_where(self, buffer: Buffer) -> bool:
         """Whether a buffer is on the devices of this executable."""
@@ -170,16 +181,36 @@ class Executable:
 
     def serialize(self) -> bytes:
         """Bytes that ``load_executable`` turns back into this executable."""
-        return self._loaded.client.serialize_executable(self._loaded)
+        return _serialize(self._loaded, self._serialized)
+
+
+def _serialize(loaded: Any, serialized: bytes | None) -> bytes:
+    # What was loaded from bytes does not give them back: jaxlib leaves out kernels.
+    return serialized or loaded.client.serialize_executable(loaded)
+
+
+def _launch_apart(
+    loaded: Any, serialized: bytes | None, where: Sequence[client.Device]
+) -> Callable[..., Any] | None:
+    """The call of the same program that hands it to a thread of the runtime: without
+    the function for which that runs it on the calling one (``ON_CALLING_THREAD``).
+    """
+    try:
+        again = loaded.client.deserialize_executable(
+            _serialize(loaded, serialized), xc.DeviceList(where), None, []
+        )
+    except JaxlibError:
+        return None
+    return again.execute_sharded
 
 
 def _prepared_call(
-    launch: Callable[..., Any], handlers: list[Any], overlaps: bool
+    launch: Callable[..., Any], handlers: list[Any], in_turn: bool
 ) -> Callable[[Sequence[Buffer]], list[Buffer]]:
     """The call of an executable, with its failures in our words."""
 
     def execute(buffers: Sequence[Buffer]) -> list[Buffer]:
-        if overlap.under_way and not overlaps:
+        if overlap.under_way and in_turn:
             overlap.finish()
         try:
             return launch(buffers).consume_with_handlers(handlers)

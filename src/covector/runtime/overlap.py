@@ -1,26 +1,42 @@
 """Programs of the CPU that run while Python goes on.
 
 Handing a program to another thread takes some 10 µs, so most run on the thread that
-calls them. Those of many small arrays *overlap*: while one runs, Python prepares the
-next call, which takes about 1 µs for each array (decision 3).
+calls them. Some *overlap*: while one runs, Python prepares the next call (decision 3).
+Those of many small arrays always do, since a call takes about 1 µs for each array.
+Others do while they are called again and again and nobody reads a result, as in a loop
+of training steps: who waits for each result has it sooner from the calling thread.
 
-At most two are under way, so that results that nobody has read yet do not pile up.
+Some are under way at a time, so that results that nobody has read yet do not pile up.
 Every other program begins when those are done, and is itself done when its call
 returns.
 """
 
 import atexit
-import contextlib
+import enum
 import functools
+import math
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from jaxlib import _jax
 
 from covector import variables
 from covector.runtime import client
+
+
+class Overlap(enum.Enum):
+    """When a program runs while Python goes on."""
+
+    NEVER = enum.auto()
+    #: while nobody reads results, if it is worth it
+    UNREAD = enum.auto()
+    ALWAYS = enum.auto()
+
+
+Launch: TypeAlias = Callable[..., Any]
 
 
 @functools.cache
@@ -35,20 +51,108 @@ def may_overlap(device: client.Device) -> bool:
     return runs_inline(device) and client.cpu_is_asynchronous()
 
 
-#: programs that may be under way before the oldest one is waited for
-_MOST = 2
+#: programs that may be under way, and bytes of their results, before the older half is
+#: waited for: at once, since each wait is a change of threads
+_MOST, _MOST_BYTES = 32, 2**26
 
 #: tokens of programs that may be running
 under_way: deque[Any] = deque()
 
 
-def overlapping(launch: Callable[..., Any]) -> Callable[..., Any]:
-    """``launch`` of a program that is not waited for."""
+class _Waits:
+    """How often somebody has waited for results, in this process."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+#: who reads the values of a buffer counts it here
+waits = _Waits()
+
+#: calls in a row that nobody waits between, before a program overlaps. Where it then
+#: did for fewer, it takes twice as many the next time, up to the most
+_PATIENCE, _MOST_CALLS = 4, 4096
+#: seconds that a program takes on the calling thread for which it is worth it: more
+#: than to hand it over, and not so many that a call is nothing beside it
+_WORTH_IT = (10e-6, 1e-3)
+
+
+class _Trial:
+    """Calls of a program on the calling thread, from which follows whether it is to
+    overlap.
+    """
+
+    def __init__(
+        self, launch: Launch, load_apart: Callable[[], Launch | None], size: int
+    ) -> None:
+        self.launch, self.load_apart, self.size = launch, load_apart, size
+        self.shortest = math.inf
+
+    def call(self, buffers: Sequence[Any]) -> Any:
+        """``launch``, with a look at the clock."""
+        finish()
+        start = time.perf_counter()
+        results = self.launch(buffers)
+        self.shortest = min(self.shortest, time.perf_counter() - start)
+        return results
+
+    def apart(self) -> Launch | None:
+        """The call that hands the program over, if that is worth it."""
+        found = None
+        if _WORTH_IT[0] <= self.shortest <= _WORTH_IT[1]:
+            found = self.load_apart()
+        return found and overlapping(found, self.size)
+
+
+def overlapping_when_unread(
+    launch: Launch, load_apart: Callable[[], Launch | None], size: int
+) -> Launch:
+    """``launch`` of a program that overlaps while nobody waits for results.
+
+    Args:
+      launch: runs it on the calling thread.
+      load_apart: gives the call that hands it to another one, if there is one; called
+        once, when it is first needed.
+      size: bytes of its results.
+    """
+    trial: _Trial | None = _Trial(launch, load_apart, size)
+    apart: Launch | None = None
+    unread, seen, patience = 0, waits.count, _PATIENCE
+
+    def launch_when_unread(buffers: Sequence[Any]) -> Any:
+        nonlocal trial, apart, unread, seen, patience
+        tried, overlaps = trial, apart  # another thread may decide meanwhile
+        if tried is not None or overlaps is not None:
+            if waits.count != seen:
+                if unread > patience:
+                    in_vain = unread < patience + _PATIENCE
+                    patience = min(2 * patience, _MOST_CALLS) if in_vain else _PATIENCE
+                unread, seen = 0, waits.count
+            unread += 1
+            if overlaps is not None and unread > patience:
+                return overlaps(buffers)
+            if tried is not None and unread > 1:
+                results = tried.call(buffers)
+                if unread >= patience:
+                    apart, trial = tried.apart(), None
+                return results
+        if under_way:
+            finish()
+        return launch(buffers)
+
+    return launch_when_unread
+
+
+def overlapping(launch: Launch, size: int) -> Launch:
+    """``launch`` of a program that is not waited for, with results of so many bytes."""
+    most = max(2, min(_MOST, _MOST_BYTES // max(size, 1)))
 
     def launch_overlapping(buffers: Sequence[Any]) -> Any:
-        while len(under_way) >= _MOST:
-            _finish_oldest()
-        results = launch(buffers, with_tokens=True)
+        if len(under_way) >= most:
+            _finish(list(under_way)[: most // 2])
+        results = launch(buffers, True)
         under_way.append(results.consume_token())
         return results
 
@@ -57,17 +161,24 @@ def overlapping(launch: Callable[..., Any]) -> Callable[..., Any]:
 
 def finish() -> None:
     """Wait for all that is under way; what failed is said by the results."""
-    while under_way:
-        _finish_oldest()
+    if under_way:
+        waits.count += 1
+        _finish(list(under_way))
 
 
-def _finish_oldest() -> None:
-    # Taken away when it is done: another thread that comes meanwhile waits for it too.
-    with contextlib.suppress(IndexError, ValueError):
-        token = under_way[0]
-        with contextlib.suppress(_jax.JaxRuntimeError):  # who reads a result is told
+def _finish(tokens: Sequence[Any]) -> None:
+    # Taken away when they are done: another thread that comes meanwhile waits for them,
+    # too, and may take them away first. Contexts would cost more than all of this.
+    for token in tokens:
+        try:  # noqa: SIM105
             token.block_until_ready()
-        under_way.remove(token)
+        except _jax.JaxRuntimeError:  # who reads a result is told
+            pass
+    for token in tokens:
+        try:  # noqa: SIM105
+            under_way.remove(token)
+        except ValueError:
+            pass
 
 
 # Threads of the runtime neither outlive the interpreter nor come along into a fork.
