@@ -268,6 +268,15 @@ def test_kernels_that_are_alike_are_made_once():
         assert (FUSION_EMITTERS in options_of(jaxpr)) == plain
 
 
+def test_kernels_with_constants_of_their_own_are_not_alike():
+    def polynomial(constants):
+        x = ArrayType((4,), dtypes.float32)
+        return stage(lambda x: [mul(x, np.float32(c)) for c in constants], [x]).jaxpr
+
+    for constants, plain in ((range(8), HAS_PLAIN_KERNELS), ([1] * 8, False)):
+        assert (FUSION_EMITTERS in options_of(polynomial(constants))) == plain
+
+
 def test_of_what_another_module_does_nothing_is_known():
     source = lowered(lambda x: [sin(x)]).text()
 

@@ -15,7 +15,7 @@ from typing import Any
 from covector import options
 from covector.core import dtypes
 from covector.core.effects import Effect
-from covector.core.jaxpr import Equation, Jaxpr, Var, type_of, used_inputs
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.source import user_level
@@ -248,8 +248,14 @@ def _suits_plain_kernels(lowered: hlo.Module, jaxpr: Jaxpr) -> bool:
         size = math.prod(shape)
         if size > FEW_ELEMENTS or (size > FEW_IN_LOOPS and max(shape) < size):
             return False
-    kinds = {(e.op, *map(type_of, e.inputs)) for e in jaxpr.equations}
+    kinds = {(e.op, *map(_kind, e.inputs)) for e in jaxpr.equations}
     return len(jaxpr.equations) <= 2 * len(kinds)
+
+
+def _kind(operand: Atom) -> Any:
+    """What makes kernels of operands different: a type, and the value of a constant."""
+    type_ = operand.type
+    return type_ if type(operand) is Var else (type_, operand.host().tobytes())
 
 
 def _warn_of_idle_memory(
