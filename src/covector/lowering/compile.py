@@ -56,7 +56,7 @@ FEW_ELEMENTS, FEW_IN_LOOPS = 1024, 32
 #: for each, on average, for Python to take as long for a call as the program runs.
 MANY_ARRAYS, SMALL, WORK = 64, 65_536, 250
 #: Elements that a program computes that may take longer than to hand it over.
-SOME_WORK = 1000
+SOME_WORK = 4096
 
 
 class LoweredProgram:

@@ -74,9 +74,11 @@ waits = _Waits()
 #: calls in a row that nobody waits between, before a program overlaps. Where it then
 #: did for fewer, it takes twice as many the next time, up to the most
 _PATIENCE, _MOST_CALLS = 4, 4096
-#: seconds that a program takes on the calling thread for which it is worth it: more
-#: than to hand it over, and not so many that a call is nothing beside it
-_WORTH_IT = (10e-6, 1e-3)
+#: calls of which the shortest says what a program takes on the calling thread; and the
+#: seconds for which it is worth it: more than to hand it over, and not so many that a
+#: call is nothing beside it
+_TRIALS = 16
+_WORTH_IT = (12e-6, 1e-3)
 
 
 class _Trial:
@@ -88,6 +90,7 @@ class _Trial:
         self, launch: Launch, load_apart: Callable[[], Launch | None], size: int
     ) -> None:
         self.launch, self.load_apart, self.size = launch, load_apart, size
+        self.calls = 0
         self.shortest = math.inf
 
     def call(self, buffers: Sequence[Any]) -> Any:
@@ -96,6 +99,7 @@ class _Trial:
         start = time.perf_counter()
         results = self.launch(buffers)
         self.shortest = min(self.shortest, time.perf_counter() - start)
+        self.calls += 1
         return results
 
     def apart(self) -> Launch | None:
@@ -135,7 +139,7 @@ def overlapping_when_unread(
                 return overlaps(buffers)
             if tried is not None and unread > 1:
                 results = tried.call(buffers)
-                if unread >= patience:
+                if tried.calls >= _TRIALS:
                     apart, trial = tried.apart(), None
                 return results
         if under_way:
