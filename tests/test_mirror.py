@@ -26,7 +26,6 @@ ELSEWHERE = {
     "nn/orthogonal.py": "nn/test_initializers.py",
     "core/array_like.py": "numpy/test_array_members.py",
     "core/host_budget.py": "lowering/test_evaluate.py",
-    "core/inlining.py": "analysis/passes/test_inlining.py",
     "core/operation_caches.py": "core/test_primitive.py",
     "core/key_types.py": "core/test_dtypes.py",
     "core/methods.py": "numpy/test_array_members.py",

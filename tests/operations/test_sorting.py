@@ -2,6 +2,7 @@
 the bits of a stable sort.
 """
 
+import gc
 import os
 import signal
 import threading
@@ -206,9 +207,13 @@ def test_programs_for_others_and_for_several_devices_sort_without_numpy():
 
 @pytest.fixture
 def interruptible():
-    """Ctrl-C is noticed, also by tests that run in the background of a shell."""
+    """Ctrl-C is noticed, also by tests that run in the background of a shell. What it
+    raises while garbage is collected is lost in a callback of the peer.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()
     yield
+    gc.enable()
     signal.signal(signal.SIGINT, before)
 
 

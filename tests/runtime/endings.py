@@ -3,6 +3,7 @@
 python -m tests.runtime.endings daemons compile
 """
 
+import _imp
 import multiprocessing
 import os
 import random
@@ -152,5 +153,21 @@ def signals(rounds: str) -> None:
     sys.stdout.write("done\n")
 
 
+def _amid_an_import() -> None:
+    _imp.acquire_lock()  # as while a module is looked for
+    assert cv.jit(lambda x: cnp.sin(x) * 3)(cnp.zeros(4)).tolist() == [0] * 4
+    _imp.release_lock()
+
+
+def imports() -> None:
+    """A first compilation by a handler that came while the main thread imports."""
+    sys.stdout.write(f"{in_child(_amid_an_import)}\n")
+
+
 if __name__ == "__main__":
-    {"daemons": daemons, "forks": forks, "signals": signals}[sys.argv[1]](*sys.argv[2:])
+    {
+        "daemons": daemons,
+        "forks": forks,
+        "signals": signals,
+        "imports": imports,
+    }[sys.argv[1]](*sys.argv[2:])

@@ -29,6 +29,11 @@ def test_a_child_forked_while_others_compile_computes_and_compiling_in_it_is_ref
     assert run("forks")[:2] == (0, "done\n")
 
 
+def test_a_handler_in_the_midst_of_an_import_does_not_wait_for_itself():
+    """Another thread was to import the compiler, and waited for the import to go on."""
+    assert run("imports")[:2] == (0, "0\n")
+
+
 def test_a_signal_handler_may_compute_during_the_first_compilation():
     code, output, errors = run("signals", "25")
     assert (code, output) == (0, "done\n"), errors

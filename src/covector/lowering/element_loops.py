@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
-from covector.core.inlining import inlined
 from covector.core.jaxpr import (
     Equation,
     Jaxpr,
     Var,
+    inlined,
     needed_equations,
     replaced,
     run,

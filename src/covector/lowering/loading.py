@@ -3,13 +3,16 @@
 Handlers of signals run between any two lines of the main thread, and may compute. One
 that came while that thread imports would find modules half made, and an exception of
 its would end the process, for MLIR imports some from C++. So another thread imports
-them, and whoever needs them waits for it.
+them, and whoever needs them waits for it. But not a handler that came in the midst of
+an import: the other thread would wait for that to go on.
 """
 
+import _imp
 import contextlib
 import importlib
 import os
 import threading
+import time
 from types import ModuleType
 
 _COMPILE = "covector.lowering.compile"
@@ -20,6 +23,8 @@ _loaded: dict[str, ModuleType] = {}
 
 def compiling() -> ModuleType:
     """The module ``lowering.compile``."""
+    if not _loaded and _is_importing():
+        _load()
     if not _loaded:
         with contextlib.suppress(RuntimeError):  # There is no new thread at the end.
             thread = threading.Thread(target=_attempt, name=_THREAD)
@@ -27,6 +32,15 @@ def compiling() -> ModuleType:
             thread.join()
         _load()
     return _loaded[_COMPILE]
+
+
+def _is_importing() -> bool:
+    """Whether this thread has the lock of imports; others have it for some moments."""
+    for _ in range(50):
+        if not _imp.lock_held():
+            return False
+        time.sleep(0.001)
+    return True
 
 
 def _load() -> None:

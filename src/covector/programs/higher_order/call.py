@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.inlining import inlined
-from covector.core.jaxpr import Equation, Jaxpr, run
+from covector.core.jaxpr import Equation, Jaxpr, inlined, run
 from covector.core.masks import Mask, drop, present, scatter
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, show_types
