@@ -282,11 +282,12 @@ def test_what_a_program_takes_is_the_least_of_some_calls(monkeypatch):
     assert found == [False] * (overlap._TRIALS + 1) + [True]
 
 
-def test_nor_does_one_of_a_few_elements_or_one_that_calls_python(worth_it):
+def test_nor_does_one_of_few_elements_or_large_arrays_or_that_calls_python(worth_it):
     def callback(x):
         return cv.pure_callback(np.sin, x, x) @ x
 
-    for f, x in [(step, cnp.ones(3)), (cv.jit(callback), start())]:
+    few, large = cnp.ones(3), cnp.ones(100_000)
+    for f, x in [(step, few), (step, large), (cv.jit(callback), start())]:
         assert not any([overlaps(f, x) for _ in range(5 * PATIENCE)])
 
 

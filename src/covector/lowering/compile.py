@@ -52,9 +52,12 @@ MANY_SCALARS = 1000
 #: Elements of an array up to which XLA's plain kernels are as quick as its fusions, and
 #: up to which LLVM does not make their compiling long by unrolling nested loops.
 FEW_ELEMENTS, FEW_IN_LOOPS = 1024, 32
-#: Arrays that a program takes and gives, bytes of each, and elements that are computed
-#: for each, on average, for Python to take as long for a call as the program runs.
-MANY_ARRAYS, SMALL, WORK = 64, 65_536, 250
+#: Bytes of the arrays that a program takes and gives, on average, up to which it leaves
+#: cores to Python; of larger ones XLA divides the work among all.
+SMALL = 65_536
+#: Such arrays, and elements that are computed for each, for Python to take as long for
+#: a call as the program runs.
+MANY_ARRAYS, WORK = 64, 250
 #: Elements that a program computes that may take longer than to hand it over.
 SOME_WORK = 4096
 
@@ -194,17 +197,14 @@ class LoweredProgram:
         if self.mesh_placement is not None:
             return Overlap.NEVER
         work = self.jaxpr.memo(_elements_computed)
-        loops = any([e.op.regions for e in self.jaxpr.equations])
-        if work < SOME_WORK and not loops:
+        if work < SOME_WORK and not any([e.op.regions for e in self.jaxpr.equations]):
             return Overlap.NEVER
         inputs = self.jaxpr.inputs
         types = [*[inputs[i].type for i in self.kept], *self.jaxpr.out_types]
-        size = sum([t.size * t.storage.itemsize for t in types])
-        many = len(types) >= MANY_ARRAYS
-        small = size <= SMALL * len(types)
-        if many and small and work >= WORK * len(types):
-            return Overlap.ALWAYS
-        return Overlap.UNREAD
+        if sum([t.size * t.storage.itemsize for t in types]) > SMALL * len(types):
+            return Overlap.NEVER
+        many = len(types) >= MANY_ARRAYS and work >= WORK * len(types)
+        return Overlap.ALWAYS if many else Overlap.UNREAD
 
     def hlo(self) -> Any:
         """The module as jaxlib's computation of HLO, not optimised yet."""
