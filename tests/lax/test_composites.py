@@ -6,6 +6,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
+from covector.lowering.element_loops import LARGE
 
 
 def scaled_sine(x, /, *, k, **_):
@@ -39,6 +40,14 @@ def test_a_composite_is_one_operation_with_its_attributes():
     assert float(cv.jit(f)(1.0)) == wanted
     with cv.disable_jit():
         assert float(f(1.0)) == wanted
+
+
+def test_a_composite_of_large_arrays_stays_one_operation():
+    """One whose results share a loop was written out before compilers could see it."""
+    both = lax.composite(lambda x, y: (x + y, x - y), "my.both")
+    x = cnp.ones(LARGE)
+    text = cv.jit(lambda x, y: list(both(x, y))).lower(x, x).as_text()
+    assert 'stablehlo.composite "my.both"' in text
 
 
 def test_transformations_of_a_composite_are_those_of_its_decomposition():

@@ -27,6 +27,8 @@ class Composite(Call):
 
     # Around a program with fewer operands it would be another operation.
     rebuild = None  # pyright: ignore[reportAssignmentType]
+    # Written out, no compiler would know it.
+    in_place = None  # pyright: ignore[reportAssignmentType]
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         from covector.lowering import hlo  # noqa: PLC0415  it imports MLIR
