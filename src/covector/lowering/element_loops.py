@@ -316,8 +316,7 @@ def _called(e: Equation) -> Jaxpr | None:
 
 def _is_of_elements(jaxpr: Jaxpr) -> bool:
     """Whether a program has only operations on elements (memoise on the program)."""
-    each = [_of_elements(e) is not None or _called(e) for e in jaxpr.equations]
-    return all(each)
+    return all([(_of_elements(e) or _called(e)) is not None for e in jaxpr.equations])
 
 
 def _is_large(v: Any, least: int) -> bool:

@@ -107,14 +107,19 @@ class Executable:
             for output, layout in zip(self.outputs, self._layouts(), strict=True)
         ]
         self.launch: Callable[..., Any] = launch or loaded.execute_sharded
-        size = sum([math.prod(o.shape) * o.dtype.itemsize for o in self.outputs])
         if overlaps is Overlap.ALWAYS:
-            self.launch = overlap.overlapping(self.launch, size)
+            self.launch = overlap.overlapping(self.launch, self._results_size())
         elif overlaps is Overlap.UNREAD:
             apart = functools.partial(_launch_apart, loaded, serialized, self.devices)
-            self.launch = overlap.overlapping_when_unread(self.launch, apart, size)
+            self.launch = overlap.overlapping_when_unread(
+                self.launch, apart, self._results_size()
+            )
         in_turn = overlaps is Overlap.NEVER
         self.execute = _prepared_call(self.launch, self.handlers, in_turn)
+
+    def _results_size(self) -> int:
+        """Bytes of its results."""
+        return sum([math.prod(o.shape) * o.dtype.itemsize for o in self.outputs])
 
     def runs_where(self, buffer: Buffer) -> bool:
         """Whether a buffer is on the devices of this executable."""
