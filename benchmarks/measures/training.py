@@ -37,6 +37,10 @@ def networks(tiny: bool) -> list[Measure]:
             {"torch": lambda torch: torch_train(torch, *mlp_data(32, 32, 8))},
         ),
         Measure(
+            "train step of a small MLP, 8–32–32–10, batch 32 in NumPy",
+            lambda cv: train(cv, perceptron(cv), *mlp_data(32, 32, 8), in_numpy=True),
+        ),
+        Measure(
             f"train step of a convolutional net, NHWC, batch {images} of 28 × 28",
             lambda cv: train(cv, convolutional(cv), *conv_data(images)),
         ),
@@ -145,10 +149,19 @@ def optimizers(tiny: bool) -> list[Measure]:
 # -- networks --------------------------------------------------------------------------
 
 
-def train(
-    cv: Any, scores: Callable, parameters: Parameters, x: np.ndarray, y: np.ndarray
+def train(  # noqa: PLR0913  a program, its inputs, and how they come
+    cv: Any,
+    scores: Callable,
+    parameters: Parameters,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    in_numpy: bool = False,
 ) -> Callable[[], Any]:
-    """Steps of gradient descent on cross-entropy, each from the parameters before."""
+    """Steps of gradient descent on cross-entropy, each from the parameters before.
+
+    Examples are arrays of the peer, or, ``in_numpy``, given to each step as they are.
+    """
 
     def loss(parameters: Parameters, x: Any, y: Any) -> Any:
         chances = cv.nn.log_softmax(scores(parameters, x))
@@ -159,11 +172,12 @@ def train(
         slopes = cv.grad(loss)(parameters, x, y)
         return cv.tree.map(lambda p, slope: p - RATE * slope, parameters, slopes)
 
-    parameters, x, y = cv.device_put((parameters, x, y))
+    parameters = cv.device_put(parameters)
+    batch = (x, y) if in_numpy else cv.device_put((x, y))
 
     def run() -> Parameters:
         nonlocal parameters
-        parameters = step(parameters, x, y)
+        parameters = step(parameters, *batch)
         return parameters
 
     return run

@@ -10,9 +10,11 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
+from covector.dispatch import staging_buffers
 from covector.errors import OutOfMemory
 from covector.experimental import io_callback
 from covector.runtime import client, overlap
+from tests.dispatch.test_staging_buffers import stages_of
 from tests.runtime.programs import output_of
 
 pytestmark = pytest.mark.skipif(
@@ -85,7 +87,7 @@ def test_fewer_are_under_way_of_a_program_with_large_results(size, most):
     assert not waited
     made.append(launch([]))
     assert waited == made[: most // 2]
-    assert list(overlap.under_way) == made[most // 2 :]
+    assert [token for _, token in overlap.under_way] == made[most // 2 :]
 
 
 def test_donated_arrays_are_given_up_and_their_memory_is_used():
@@ -311,6 +313,31 @@ def test_a_numpy_argument_can_be_written_to_when_the_call_returns(worth_it):
         found.append(f(total))
         total[:] = np.nan
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_calls_with_arguments_of_numpy_overlap_as_well(worth_it):
+    f, x = turning(), np.asarray(start())
+    found = [overlaps(f, x) for _ in range(PATIENCE + 40)]
+    assert found[: PATIENCE + 1] == [False] * PATIENCE + [True]
+    assert overlap.under_way
+
+
+def test_memory_that_a_program_under_way_reads_is_not_written_to(worth_it, monkeypatch):
+    f, x = turning(), np.asarray(start())
+    monkeypatch.setattr(staging_buffers, "_MOST_KEPT", 5 * x.nbytes)
+    for _ in range(PATIENCE):
+        f(x)
+    given = [x * i / 20 for i in range(20)]
+    found = [f(y) for y in given]
+    (stage,) = stages_of(f)
+    assert len(stage.read) == 5  # and no more are kept
+    assert len({memory.ctypes.data for _, (memory, _) in stage.read}) == 5
+    for y, z in zip(given, found, strict=True):
+        np.testing.assert_allclose(z, np.sin(y @ y) / SIZE, rtol=1e-3, atol=1e-6)
+    overlap.finish()
+    f(x)
+    assert len(stage.read) == 4
+    assert len(stage.free) == 1
 
 
 def test_threads_that_call_one_program_have_their_own_results(worth_it):

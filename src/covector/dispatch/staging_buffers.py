@@ -1,12 +1,13 @@
 """Memory through which numbers and small arrays of NumPy reach a program.
 
-To make a buffer of an array takes PJRT 2 µs and more, which is most of a short call. A
-program that runs on the thread that calls it has read its arguments when the call
-returns. So calls that are alike copy such arguments to buffers that they keep.
+To make a buffer of an array takes PJRT 2 µs and more, which is most of a short call. So
+calls that are alike copy such arguments to buffers that they keep, each as soon as the
+program that read it is done: when the call returns, unless the program overlaps.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,10 +17,15 @@ from covector.core.sharding.transfer import guard
 from covector.core.types import ArrayType
 from covector.lowering.compiled import ArgumentsElsewhere
 from covector.runtime import buffers, client
-from covector.runtime.overlap import finish, under_way
+from covector.runtime.overlap import is_done, now, under_way
 
 #: bytes from which on copying takes longer than making a buffer, and less is gained
 _MOST_BYTES = 2**18
+#: bytes of one argument that programs under way may read, and that are kept
+_MOST_KEPT = 2**21
+
+#: memory, and the buffer that it is
+Staged: TypeAlias = tuple[np.ndarray, buffers.Buffer]
 
 
 class StagingBuffers:
@@ -27,7 +33,7 @@ class StagingBuffers:
     gives it back: two threads, or a call within a call, have two.
     """
 
-    __slots__ = ("device", "dtype", "free", "kind", "shape", "type")
+    __slots__ = ("device", "dtype", "free", "kind", "read", "shape", "type")
 
     def __init__(self, leaf: Any, type_: ArrayType, device: client.Device) -> None:
         #: the class, dtype and shape of what can be staged; numbers have no shape
@@ -36,11 +42,27 @@ class StagingBuffers:
         self.shape = getattr(leaf, "shape", None)
         self.type = type_
         self.device = device
-        self.free: list[tuple[np.ndarray, buffers.Buffer]] = []
+        self.free: list[Staged] = []
+        #: what programs under way may read, each since a moment
+        self.read: deque[tuple[int, Staged]] = deque()
 
-    def make(self) -> tuple[np.ndarray, buffers.Buffer]:
-        """Memory, and the buffer that it is."""
+    def take(self) -> Staged:
+        """Memory that no program reads."""
+        if self.free:
+            return self.free.pop()
+        if self.read:
+            moment, one = oldest = self.read.popleft()
+            if is_done(moment):
+                return one
+            self.read.appendleft(oldest)
         return buffers.shared(self.type.shape, self.type.dtype, self.device)
+
+    def give_back(self, one: Staged) -> None:
+        """After the call of the program that reads it."""
+        if not under_way:
+            self.free.append(one)
+        elif len(self.read) * self.type.nbytes < _MOST_KEPT:
+            self.read.append((now(), one))
 
     def takes(self, x: Any) -> bool:
         """Whether ``x``, which is of this kind, is like the argument before."""
@@ -65,8 +87,8 @@ def staged(
     operands: Sequence[Any],
     device: client.Device,
 ) -> Callable[[list[Any]], Any]:
-    """``call``, which has read its arguments when it returns, for leaves of NumPy and
-    Python like these, which became these operands.
+    """``call``, for leaves of NumPy and Python like these, which became these operands.
+    It has read them when it returns, or is among the programs under way then.
 
     What it returns raises ArgumentsElsewhere for others: nothing has run then.
     """
@@ -85,7 +107,7 @@ def staged(
                 elif stage is None:
                     operands.append(operand_on(x, device))
                 elif type(x) is stage.kind and stage.takes(x):
-                    one = stage.free.pop() if stage.free else stage.make()
+                    one = stage.take()
                     one[0][...] = x
                     operands.append(ConcreteArray(stage.type, None, one[1]))
                     used.append((stage, one))
@@ -94,11 +116,9 @@ def staged(
         except Exception:  # noqa: BLE001  the slow path tells what is wrong with it
             raise ArgumentsElsewhere from None
         results = call(operands)
-        if under_way:  # and may read what the next call writes
-            finish()
         # Not after a failure: who tells of it may know the buffer.
         for stage, one in used:
-            stage.free.append(one)
+            stage.give_back(one)
         return results
 
     return call_staged

@@ -14,6 +14,7 @@ returns.
 import atexit
 import enum
 import functools
+import itertools
 import math
 import os
 import time
@@ -55,8 +56,10 @@ def may_overlap(device: client.Device) -> bool:
 #: waited for: at once, since each wait is a change of threads
 _MOST, _MOST_BYTES = 32, 2**26
 
-#: tokens of programs that may be running
-under_way: deque[Any] = deque()
+#: programs that may be running, each with its number and its token
+under_way: deque[tuple[int, Any]] = deque()
+#: later ones have higher numbers
+_numbers = itertools.count()
 
 
 class _Waits:
@@ -157,10 +160,23 @@ def overlapping(launch: Launch, size: int) -> Launch:
         if len(under_way) >= most:
             _finish(list(under_way)[: most // 2])
         results = launch(buffers, True)
-        under_way.append(results.consume_token())
+        under_way.append((next(_numbers), results.consume_token()))
         return results
 
     return launch_overlapping
+
+
+def now() -> int:
+    """A moment, for ``is_done``: what was launched before has lower numbers."""
+    return next(_numbers)
+
+
+def is_done(moment: int) -> bool:
+    """Whether all that was under way at that moment is known to be done."""
+    try:
+        return under_way[0][0] > moment
+    except IndexError:
+        return True
 
 
 def finish() -> None:
@@ -170,17 +186,17 @@ def finish() -> None:
         _finish(list(under_way))
 
 
-def _finish(tokens: Sequence[Any]) -> None:
+def _finish(programs: Sequence[tuple[int, Any]]) -> None:
     # Taken away when they are done: another thread that comes meanwhile waits for them,
     # too, and may take them away first. Contexts would cost more than all of this.
-    for token in tokens:
+    for _, token in programs:
         try:  # noqa: SIM105
             token.block_until_ready()
         except _jax.JaxRuntimeError:  # who reads a result is told
             pass
-    for token in tokens:
+    for program in programs:
         try:  # noqa: SIM105
-            under_way.remove(token)
+            under_way.remove(program)
         except ValueError:
             pass
 
