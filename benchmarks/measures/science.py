@@ -171,7 +171,7 @@ def hamiltonian(cv: Any, draws: int) -> Callable[..., Any]:
 
 def on_grids(tiny: bool) -> list[Measure]:
     side, steps, image, plane = (8, 2, 8, 8) if tiny else (1024, 50, 2048, 500)
-    rounds = 3 if tiny else 100
+    rounds, cells = (3, 8) if tiny else (100, 1_000_000)
     return [
         workload(
             f"heat on {side}², {steps} steps",
@@ -212,6 +212,24 @@ def on_grids(tiny: bool) -> list[Measure]:
             others={
                 "numpy": partial(peers.life, generations=2 if tiny else 20),
                 "torch": partial(peers.life, generations=2 if tiny else 20),
+            },
+        ),
+        workload(
+            f"waves on {side}², by rolls, {2 if tiny else 20} steps",
+            partial(waves, steps=2 if tiny else 20),
+            normal((side, side)),
+            others={
+                "numpy": partial(peers.waves, steps=2 if tiny else 20),
+                "torch": partial(peers.waves, steps=2 if tiny else 20),
+            },
+        ),
+        workload(
+            f"Lax–Wendroff by rolls, {cells:,} cells, {2 if tiny else 20} steps",
+            partial(transport, steps=2 if tiny else 20),
+            normal((cells,)),
+            others={
+                "numpy": partial(peers.transport, steps=2 if tiny else 20),
+                "torch": partial(peers.transport, steps=2 if tiny else 20),
             },
         ),
     ]
@@ -271,3 +289,18 @@ def life(cv: Any, generations: int) -> Callable[[Any], Any]:
         return ((block == 3) | ((block == 4) & (cells == 1))).astype(cells.dtype)
 
     return lambda cells: cv.lax.fori_loop(0, generations, generation, cells)
+
+
+def waves(cv: Any, steps: int) -> Callable[[Any], Any]:
+    def step(_: Any, states: Any) -> Any:
+        now, before = states
+        return peers.next_wave(cv.numpy, now, before), now
+
+    return lambda u: cv.lax.fori_loop(0, steps, step, (u, u))[0]
+
+
+def transport(cv: Any, steps: int) -> Callable[[Any], Any]:
+    def step(_: Any, u: Any) -> Any:
+        return peers.transported(cv.numpy, u)
+
+    return lambda u: cv.lax.fori_loop(0, steps, step, u)

@@ -182,6 +182,38 @@ def life(library: Any, generations: int) -> Callable[[Any], Any]:
     return run
 
 
+def next_wave(library: Any, now: Any, before: Any) -> Any:
+    """A step of the wave equation on a torus."""
+    roll = library.roll
+    around = roll(now, 1, 0) + roll(now, -1, 0) + roll(now, 1, 1) + roll(now, -1, 1)
+    return 2 * now - before + 0.2 * (around - 4 * now)
+
+
+def waves(library: Any, steps: int) -> Callable[[Any], Any]:
+    def run(now: Any) -> Any:
+        before = now
+        for _ in range(steps):
+            now, before = next_wave(library, now, before), now
+        return now
+
+    return run
+
+
+def transported(library: Any, u: Any) -> Any:
+    """A step of the scheme of Lax and Wendroff, on a ring."""
+    left, right = library.roll(u, 1, 0), library.roll(u, -1, 0)
+    return u - 0.25 * (right - left) + 0.125 * (right - 2 * u + left)
+
+
+def transport(library: Any, steps: int) -> Callable[[Any], Any]:
+    def run(u: Any) -> Any:
+        for _ in range(steps):
+            u = transported(library, u)
+        return u
+
+    return run
+
+
 # -- from data -------------------------------------------------------------------------
 
 

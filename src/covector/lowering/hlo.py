@@ -126,9 +126,14 @@ def rank(x: HloValue) -> int:
     return ir.RankedTensorType(x.type).rank
 
 
+def is_argument(x: HloValue) -> bool:
+    """Whether a value is an argument, of a function or of a region."""
+    return isinstance(x.owner, ir.Block)
+
+
 def counts_along(x: HloValue, axis: int) -> bool:
     """Whether a value is known to be 0, 1, 2, … along an axis."""
-    if isinstance(x.owner, ir.Block):  # an argument
+    if is_argument(x):
         return False
     made = x.owner.operation
     if made.name != "stablehlo.iota":

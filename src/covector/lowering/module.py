@@ -41,12 +41,16 @@ class Lowering:
         self.module = module
         self.point = point
         self.equation: Equation = None  # type: ignore[assignment]  set for each equation
+        #: the program whose equations are being lowered
+        self.jaxpr: Jaxpr = None  # type: ignore[assignment]  set where they are
         #: the whole program, while its equations are lowered, and no others
         self.whole: Jaxpr | None = None
         self.location: Any = None
         #: what lowers operations on values with their axes in another order
         #: (``axis_orders``), once there are any
         self.orders: Any = None
+        #: values that several operations use, by what they are and of what
+        self.shared: dict[Any, HloValue] = {}
         #: by identity: the array (kept alive, so the identity stays its own) and its
         #: value
         self._literals: dict[int, tuple[ConcreteArray, HloValue]] = {}
@@ -197,8 +201,9 @@ class Lowering:
         What an operation is lowered as, staged meanwhile, has the line of its equation.
         """
         env: dict[Var, HloValue] = dict(zip(jaxpr.inputs, operands, strict=True))
-        outer = self.equation, self.location
+        outer = self.jaxpr, self.equation, self.location
         running_outside = running.equation
+        self.jaxpr = jaxpr
         try:
             for equation in jaxpr.equations:
                 values = [
@@ -220,7 +225,7 @@ class Lowering:
                 env.update(zip(equation.outputs, outs, strict=True))
         finally:
             running.equation = running_outside
-        self.equation, self.location = outer
+        self.jaxpr, self.equation, self.location = outer
         outs = [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
         if self.orders is not None:
             outs = [self.orders.plain(self, x) for x in outs]

@@ -17,7 +17,7 @@ from covector.numpy.reshaping import ravel, reshape
 from covector.operations.arithmetic import sub
 from covector.operations.broadcasting import move_axis
 from covector.operations.dynamic_slicing import DynamicSlice
-from covector.operations.joining import Concatenate, Split, Unstack
+from covector.operations.joining import Concatenate, Roll, Unstack
 from covector.operations.transposing import Rev, Transpose
 
 __all__ = [
@@ -285,9 +285,15 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> A
             "roll needs as many shifts as axes, or one of either, but got "
             f"{len(shifts)} shifts and axes {axis}."
         )
-    for positions, k in zip(shifts, axes, strict=True):
-        x = _roll(x, positions, canonical_axis("roll", k, x.type.ndim))
-    return x
+    known = [0] * x.type.ndim
+    for by, k in zip(shifts, axes, strict=True):
+        axis = canonical_axis("roll", k, x.type.ndim)
+        if isinstance(by, int) and type(x.type.shape[axis]) is int:
+            known[axis] += by
+        else:
+            x = _roll_as_computed(x, by, axis)
+    op = Roll(tuple(known))
+    return op(x) if op.cuts(x.type.shape) else x
 
 
 def _shifts(shift: Any) -> list[Any]:
@@ -299,16 +305,11 @@ def _shifts(shift: Any) -> list[Any]:
     return [as_integer("roll", s, "shift") for s in np.ravel(plain(shift))]
 
 
-def _roll(x: Value, shift: Any, axis: int) -> Array:
+def _roll_as_computed(x: Value, shift: Any, axis: int) -> Array:
+    """``x`` rolled along an axis, of which the shift or the length is not known."""
     n = x.type.shape[axis]
     if n in (0, 1):
         return x
-    if isinstance(shift, int) and type(n) is int:
-        cut = -shift % n
-        if not cut:
-            return x
-        first, second = Split((cut, n - cut), axis)(x)
-        return Concatenate(axis)(second, first)
     doubled, moved = Concatenate(axis)(x, x), modulo(as_array(shift), n)
     starts: list[Array] = [scalar(0, moved.type.dtype)] * x.type.ndim
     starts[axis] = sub(scalar(n, moved.type.dtype), moved)

@@ -1,7 +1,9 @@
-"""Concatenation, stacking, splitting and unstacking.
+"""Concatenation, stacking, splitting, unstacking and rolling.
 
 ``Concatenate`` ⇄ ``Split`` along an axis that is there; ``Stack`` ⇄ ``Unstack`` along a
 new one. Taking apart is one operation, and so is its adjoint, however many the parts.
+``Roll`` exchanges two parts along each of some axes, and its adjoint exchanges them
+again.
 """
 
 from collections.abc import Sequence
@@ -12,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covector.core.annotations import Batched, HostArray, Value, Values
+from covector.core.annotations import (
+    Batched,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
 from covector.core.primitive import (
     Linear,
     Linearized,
@@ -23,7 +31,7 @@ from covector.core.primitive import (
 )
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import moves
-from covector.errors import TypeMismatch
+from covector.errors import TypeMismatch, how_many
 from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align, zeros
 from covector.operations.slicing import MOVING_LIMIT, Slice, compact, index_axis, insert
@@ -249,3 +257,62 @@ class Unstack(_Parting):
         behind = dim <= self.axis
         parts = Unstack(self.axis + behind)(x)
         return parts, [dim if behind else dim - 1] * len(parts)
+
+
+@operation
+class Roll(Primitive):
+    """The elements moved along axis k by ``shifts[k]`` places, around the end."""
+
+    shifts: tuple[int, ...]
+
+    host_limit = MOVING_LIMIT
+    work = moves
+
+    def cuts(self, shape: Shape) -> list[tuple[int, int]]:
+        """The axes along which something moves, and where: what lies behind comes to
+        the front.
+        """
+        pairs = enumerate(zip(self.shifts, shape, strict=True))
+        return [(k, -by % n) for k, (by, n) in pairs if by and n and by % n]
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if len(self.shifts) != x.ndim:
+            raise TypeMismatch(
+                f"roll of {x} needs a shift for each of its "
+                f"{how_many(x.ndim, 'axis', 'axes')}, but got {self.shifts}."
+            )
+        return (x,)
+
+    def on_host(self, x: HostArray) -> HostArray:
+        for axis, cut in self.cuts(x.shape):
+            whole = (slice(None),) * axis
+            behind, before = x[(*whole, slice(cut, None))], x[(*whole, slice(cut))]
+            x = np.concatenate((behind, before), axis)
+        return x
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [self]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        return [Roll(tuple([-by for by in self.shifts]))(cotangents[0])]
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        (x,), (dim,) = args, dims
+        return (Roll(insert(self.shifts, dim, 0))(x),), (dim,)
+
+    def by_parts(self, x: Value) -> Value:
+        """The same of other operations."""
+        for axis, cut in self.cuts(x.type.shape):
+            sizes = cut, x.type.shape[axis] - cut
+            before, behind = Split(sizes, axis)(x)
+            x = Concatenate(axis)(behind, before)
+        return x
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        (type_,) = ctx.in_types
+        if ctx.is_of_one_cpu and self.cuts(type_.shape):
+            from covector.operations import rolling_on_cpu  # noqa: PLC0415  as needed
+
+            if rolling_on_cpu.is_better(type_):
+                return rolling_on_cpu.lower(self, ctx, x)
+        return ctx.through(lambda x: [self.by_parts(x)], x)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from covector.operations.joining import Concatenate, Split, Stack, Unstack
+from covector.operations.joining import Concatenate, Roll, Split, Stack, Unstack
 from tests.laws import Case
 
 _v = np.array([0.5, -1.25, 2.0, 3.75, -0.75])
@@ -18,6 +18,13 @@ def _concatenate(axis, *xs, **options):
         return np.concatenate(xs, axis)
 
     return Case(Concatenate(axis), xs, reference, **options)
+
+
+def _roll(shifts, x):
+    def reference(x):
+        return np.roll(x, shifts, range(len(shifts))) if shifts else x
+
+    return Case(Roll(shifts), (x,), reference)
 
 
 def _split(sizes, axis, x, **options):
@@ -74,4 +81,12 @@ CASES = [
     _unstack(1, _none),
     _unstack(0, _none),
     _unstack(0, _bools),
+    _roll((2,), _v),
+    _roll((-1, 7), _x),
+    _roll((0, 1, -2), _cube),
+    _roll((5, 0), _x),
+    _roll((1, 1), _z),
+    _roll((3, 1), _none),
+    _roll((1,), _bools),
+    _roll((), 1.5),
 ]
