@@ -1,6 +1,7 @@
 """Gathers, scatters, segments, masks and moves."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,8 @@ def np_one_hot(i: np.ndarray, classes: int) -> np.ndarray:
 
 def moves(tiny: bool) -> list[Measure]:
     side, n, rolled = (4, 5, 4) if tiny else (4096, 1 << 22, 2048)
+    layers = (3, 4, 2) if tiny else (784, 512, 512, 10)
+    shapes = [s for a, b in pairwise(layers) for s in ((a, b), (b,))]
     return [
         workload(
             f"x.T + 1, {side}²",
@@ -150,6 +153,15 @@ def moves(tiny: bool) -> list[Measure]:
                 "torch": lambda torch: lambda *xs: torch.cat(xs),
             },
             bound=Bound(bytes=32 * n),
+        ),
+        workload(
+            "parameters of an MLP as one vector, " + "–".join(map(str, layers)),
+            lambda cv: lambda *xs: cv.numpy.concatenate([x.ravel() for x in xs]),
+            normal(*shapes),
+            others={
+                "numpy": lambda np: lambda *xs: np.concatenate([x.ravel() for x in xs]),
+                "torch": lambda torch: lambda *xs: torch.cat([x.ravel() for x in xs]),
+            },
         ),
         workload(
             f"roll both axes and pad, {rolled}²",

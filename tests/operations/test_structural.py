@@ -151,3 +151,41 @@ def test_what_is_known_of_a_shape_stays_known():
 
     assert names(fun, F) == []
     assert seen == [[0, 1, 2]]
+
+
+VECTORS = [(20_000, 8), (8, 20_000), (9, 20_001, 30), (30_000, 1, 0, 2000, 17)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64", "float16"])
+@pytest.mark.parametrize("lengths", VECTORS, ids=str)
+def test_long_vectors_are_joined_as_by_numpy_bit_by_bit(lengths, dtype):
+    generator = np.random.default_rng(0)
+    size = 1 if dtype == "bool" else np.dtype(dtype).itemsize
+    octets = [
+        generator.integers(0, 2 if dtype == "bool" else 256, n * size) for n in lengths
+    ]
+    parts = [x.astype("u1").view(dtype) for x in octets]
+    joined = covector.jit(lambda *parts: cnp.concatenate(parts))(*parts)
+    assert np.asarray(joined).tobytes() == np.concatenate(parts).tobytes()
+
+
+def test_long_vectors_of_different_lengths_are_copied_one_by_one():
+    def joined(*lengths):
+        parts = [cnp.ones((n // 2, 2)) for n in lengths]
+        join = covector.jit(lambda *xs: cnp.concatenate([x.ravel() for x in xs]))
+        return join.lower(*parts).compile().as_text().count(" fusion(")
+
+    assert joined(40_000, 200, 8) == 0
+    assert joined(40_000, 40_000) == 1
+
+
+def test_a_tree_of_parameters_as_one_vector_has_its_derivative():
+    leaves = [cnp.full((200, 100), 0.5), cnp.arange(100.0), cnp.ones(())]
+
+    @covector.jit
+    @covector.grad
+    def slopes(leaves):
+        return cnp.sum(cnp.concatenate([x.ravel() for x in leaves]) ** 2)
+
+    for slope, x in zip(slopes(leaves), leaves, strict=True):
+        np.testing.assert_array_equal(slope, 2 * x)

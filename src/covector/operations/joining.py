@@ -126,8 +126,35 @@ class Concatenate(_Joining):
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (Concatenate(self.dimension + 1)(*align(size, args, dims)),), (0,)
 
+    def as_rows(self, *xs: Value) -> Value:
+        """The same of vectors, as rows of matrices."""
+        row = Concatenate(1)(*[Reshape((1, *x.type.shape))(x) for x in xs])
+        return Reshape(row.type.shape[1:])(row)
+
     def lower(self, ctx: "Lowering", *xs: HloValue) -> HloResults:
+        if ctx.is_of_one_cpu and _is_quicker_as_rows(ctx.in_types):
+            return ctx.through(lambda *xs: [self.as_rows(*xs)], *xs)
         return ctx.op("stablehlo.concatenate", xs, dimension=f"{self.dimension} : i64")
+
+
+#: bytes of vectors that are joined, and elements of two of them, from which on
+_LONG, _NOT_SHORT = 1 << 16, 8
+
+
+def _is_quicker_as_rows(types: Sequence[ArrayType]) -> bool:
+    """Whether XLA:CPU joins vectors more quickly as rows: copying each, and not by a
+    loop that asks at each element which vector it is of. That is quick where all are
+    equally long, or all but one very short.
+
+    The parameters of an MLP, 670,000 numbers in 6 arrays: 1.8 → 0.4 ms; with 2x + 1
+    behind it 2.4 → 0.8.
+    """
+    lengths = [t.size for t in types]
+    if types[0].ndim != 1 or not all([type(n) is int for n in lengths]):
+        return False
+    is_long = sum(lengths) * types[0].storage.itemsize >= _LONG
+    long = [n for n in lengths if n >= _NOT_SHORT]
+    return is_long and len(long) > 1 and min(lengths) < max(lengths)
 
 
 @operation
