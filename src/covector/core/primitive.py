@@ -110,6 +110,9 @@ class Primitive(metaclass=Interned):
     #: devices) or a value of its own; keys that are stored as ``complex128`` it moves
     #: by halves (``lowering/wide_keys.py``)
     by_halves = False
+    #: whether it only moves elements, in a way in which XLA:CPU widens those of some
+    #: dtypes first (``lowering/short_floats.py``)
+    as_integers = False
     #: about how many StableHLO operations it is compiled to
     op_count = 1
 

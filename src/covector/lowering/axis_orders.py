@@ -44,12 +44,12 @@ def lower(ctx: "Lowering", equation: Equation, values: Sequence[Any]) -> list[An
     orders = [v.order if type(v) is Reordered else None for v in values]
     op = equation.op
     if not any(orders):
-        return hlo.results(op.lower(ctx, *values))
+        return list(ctx.lowered(equation, values))
     types = list(map(type_of, equation.inputs))
     rule = op.reordered if len(equation.outputs) == 1 else None
     plan = rule(orders) if rule is not None else None
     if plan is None:
-        return hlo.results(op.lower(ctx, *[plain(ctx, v) for v in values]))
+        return list(ctx.lowered(equation, [plain(ctx, v) for v in values]))
     other, wanted, out = plan
     wanted = [w if t.ndim else None for w, t in zip(wanted, types, strict=True)]
     operands = [

@@ -22,7 +22,7 @@ from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
 from covector.core.source import attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.types import ArrayType
-from covector.lowering import hlo, sharding, wide_keys
+from covector.lowering import hlo, sharding, short_floats, wide_keys
 from covector.lowering.host_calls import axes_left, numpy_call
 from covector.lowering.placement import MeshPlacement
 from covector.lowering.spelling import HloValue
@@ -214,12 +214,10 @@ class Lowering:
                 line = equation.line
                 file = "" if line is None else line.code.co_filename
                 self.location = hlo.location(equation.op.name, line, file)
-                if equation.op.by_halves and any(
-                    [dtypes.is_wide_key(v.type.dtype) for v in equation.outputs]
-                ):
-                    outs = wide_keys.lowered_by_halves(self, equation, values)
-                elif self.orders is not None:
+                if self.orders is not None:
                     outs = self.orders.lower(self, equation, values)
+                elif equation.op.by_halves or equation.op.as_integers:
+                    outs = self.lowered(equation, values)
                 else:
                     outs = hlo.results(equation.op.lower(self, *values))
                 env.update(zip(equation.outputs, outs, strict=True))
@@ -230,6 +228,19 @@ class Lowering:
         if self.orders is not None:
             outs = [self.orders.plain(self, x) for x in outs]
         return outs
+
+    def lowered(
+        self, equation: Equation, values: Sequence[HloValue]
+    ) -> Sequence[HloValue]:
+        """The results of the equation at hand, perhaps of elements in another form."""
+        op = equation.op
+        if op.by_halves and any(
+            [dtypes.is_wide_key(v.type.dtype) for v in equation.outputs]
+        ):
+            return wide_keys.lowered_by_halves(self, equation, values)
+        if op.as_integers and self.is_of_one_cpu and short_floats.are_in(equation):
+            return short_floats.lowered_as_integers(self, equation, values)
+        return hlo.results(op.lower(self, *values))
 
     def call(
         self, jaxpr: Jaxpr, operands: Sequence[HloValue], separate: bool | None = None

@@ -72,6 +72,7 @@ class DynamicSlice(Primitive):
     slice_sizes: Shape
     collapsed: tuple[int, ...] = ()
 
+    as_integers = True
     linear_operands = ((0,),)
     host_limit = inf  # a view costs nothing
     by_halves = True
@@ -148,6 +149,7 @@ class DynamicUpdateSlice(Primitive):
 
     inserted: tuple[int, ...] = ()
 
+    as_integers = True
     linear_operands = ((0, 1),)
     host_limit = MOVING_LIMIT
     by_halves = True

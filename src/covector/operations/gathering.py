@@ -164,6 +164,10 @@ class Gather(Primitive):
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
         return Work(read=outs[0].nbytes + types[1].nbytes)
 
+    @property
+    def as_integers(self) -> bool:  # type: ignore[override]
+        return self.mode is not FILL_OR_DROP  # a value to fill with is of the dtype
+
     def lower(self, ctx: "Lowering", x: HloValue, indices: HloValue) -> HloResults:
         _, kind = ctx.in_types
         if kind.dtype.itemsize < 4 or self.mode is FILL_OR_DROP:

@@ -92,6 +92,7 @@ class Concatenate(_Joining):
 
     dimension: int
 
+    as_integers = True
     by_halves = True
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
@@ -292,6 +293,7 @@ class Roll(Primitive):
 
     shifts: tuple[int, ...]
 
+    as_integers = True
     host_limit = MOVING_LIMIT
     work = moves
 

@@ -33,6 +33,7 @@ class Scatter(Scattering):
     derivative is that of the one that won.
     """
 
+    as_integers = True
     linear_operands = ((0, 2),)
 
     def change(

@@ -53,6 +53,7 @@ class Slice(Primitive):
     limit_indices: tuple[int, ...]
     strides: tuple[int, ...] | None = None
     collapsed: tuple[int, ...] = ()
+    as_integers = True
     host_limit = math.inf  # a view costs nothing
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@
 Consts and xs are not operands of the loop: its regions read them from outside.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
@@ -20,6 +20,7 @@ from covector.lowering.element_loops import (
     steps_at_once,
     with_element_loops,
 )
+from covector.lowering.short_floats import bits_of, cast
 from covector.lowering.spelling import HloValue
 from covector.operations.casting import convert
 from covector.programs.control_flow.safe_operands import without_safe_operands
@@ -61,21 +62,21 @@ def _while(
 ) -> Values:
     """The loop of two programs, of which each takes consts, and the carry."""
     types = body.out_types
-    signed = [_signed(t) for t in types]
-    loop = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
+    carried = [_carried(ctx, _signed(t)) for t in types]
+    loop = ctx.op("stablehlo.while", cast(ctx, carry, types, carried), carried, 2)
 
     def lower_test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
-        now = _cast(inner, values, signed, types)
+        now = cast(inner, values, carried, types)
         return inner.inline(test, [*test_consts, *now])
 
     def lower_body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
-        now = _cast(inner, values, signed, types)
+        now = cast(inner, values, carried, types)
         outs = inner.inline(body, [*consts, *now])
-        return _cast(inner, outs, types, signed)
+        return cast(inner, outs, types, carried)
 
-    ctx.region(loop, 0, signed, lower_test)
-    ctx.region(loop, 1, signed, lower_body)
-    return _cast(ctx, loop.results, signed, types)
+    ctx.region(loop, 0, carried, lower_test)
+    ctx.region(loop, 1, carried, lower_body)
+    return cast(ctx, loop.results, carried, types)
 
 
 def _in_passes(body: Jaxpr, test: Jaxpr, consts: int) -> tuple[Jaxpr, Jaxpr] | None:
@@ -126,14 +127,11 @@ def _signed(type: ArrayType) -> ArrayType:
     return type.with_dtype(dtypes.as_dtype(type.dtype.name.removeprefix("u")))
 
 
-def _cast(
-    ctx: "Lowering", values: Iterable[Any], types: Sequence[Any], wanted: Sequence[Any]
-) -> list[Any]:
-    """The bits of values as those of other types, where the types differ."""
-    return [
-        x if now is then else ctx.op("stablehlo.bitcast_convert", [x], [then])
-        for x, now, then in zip(values, types, wanted, strict=True)
-    ]
+def _carried(ctx: "Lowering", type: ArrayType) -> ArrayType:
+    """The type that a carry has in the compiled loop, of whose arrays some steps write
+    a part.
+    """
+    return bits_of(type) if ctx.is_of_one_cpu else type
 
 
 # -- scan ------------------------------------------------------------------------------
@@ -146,10 +144,12 @@ class ScanLowering:
         self.scan = scan
         #: what a turn of the loop does
         self.program = scan.jaxpr
-        self.consts, self.xs = consts, xs
         self.x_types = ctx.in_types[len(ctx.in_types) - len(xs) :]
+        self.read_types = [_carried(ctx, t) for t in self.x_types]
+        self.consts, self.xs = consts, cast(ctx, xs, self.x_types, self.read_types)
         self.y_types = ctx.out_types[scan.num_carry :]
         self.carry_types = ctx.out_types[: scan.num_carry]
+        self.stored_types = [_carried(ctx, t) for t in self.y_types]
         fits = int(scan.length) <= iinfo(dtypes.int32).max
         self.counter = ArrayType((), dtypes.int32 if fits else dtypes.int64)
 
@@ -160,15 +160,17 @@ class ScanLowering:
         if self.scan.reverse:
             last = ctx.constant(self.scan.length - 1, self.counter)
             i = ctx.op("stablehlo.subtract", [last, i], [self.counter])
-        x = [
+        elements = [
             self.element(ctx, x, t, i)
-            for x, t in zip(self.xs, self.x_types, strict=True)
+            for x, t in zip(self.xs, self.read_types, strict=True)
         ]
+        x = cast(ctx, elements, _rows(self.read_types), _rows(self.x_types))
         outs = ctx.inline(self.program, [*self.consts, *carry, *x])
         count = self.scan.num_carry
+        new = cast(ctx, outs[count:], _rows(self.y_types), _rows(self.stored_types))
         stored = [
             self.store(ctx, all_, y, t, i)
-            for all_, y, t in zip(ys, outs[count:], self.y_types, strict=True)
+            for all_, y, t in zip(ys, new, self.stored_types, strict=True)
         ]
         return outs[:count], stored
 
@@ -209,8 +211,11 @@ class ScanLowering:
         self, ctx: "Lowering", steps: int, unroll: int, carry: Values, ys: Values
     ) -> tuple[Values, Values]:
         """The first ``steps`` steps, ``unroll`` of them in each turn of the loop."""
-        types = [self.counter, *self.carry_types, *self.y_types]
-        start = [ctx.constant(0, self.counter), *carry, *ys]
+        plain = self.carry_types
+        carried = [_carried(ctx, t) for t in plain]
+        types = [self.counter, *carried, *self.stored_types]
+        first = cast(ctx, carry, plain, carried)
+        start = [ctx.constant(0, self.counter), *first, *ys]
         op = ctx.op("stablehlo.while", start, types, regions=2)
         count = len(carry)
 
@@ -225,15 +230,20 @@ class ScanLowering:
             ]
 
         def step(inner: "Lowering", i: HloValue, *values: HloValue) -> Sequence[Any]:
-            carry, ys = [*values[:count]], [*values[count:]]
+            carry, ys = cast(inner, values[:count], carried, plain), [*values[count:]]
             for k in range(unroll):
                 carry, ys = self.step(inner, self.plus(inner, i, k), carry, ys)
+            carry = cast(inner, carry, plain, carried)
             return [self.plus(inner, i, unroll), *carry, *ys]
 
         ctx.region(op, 0, types, more)
         ctx.region(op, 1, types, step)
         outs = list(op.results)
-        return outs[1 : 1 + count], outs[1 + count :]
+        return cast(ctx, outs[1 : 1 + count], carried, plain), outs[1 + count :]
+
+
+def _rows(types: Sequence[ArrayType]) -> list[ArrayType]:
+    return [t.without_axis(0) for t in types]
 
 
 def lower_scan(
@@ -245,7 +255,7 @@ def lower_scan(
         last = _lower_in_passes(scan, ctx, lowering, carry)
         if last is not None:
             return last
-    ys = [ctx.constant(0, t) for t in lowering.y_types]
+    ys = [ctx.constant(0, t) for t in lowering.stored_types]
     # A symbolic length has no known remainder.
     known = type(scan.length) is int
     unroll = max(1, min(scan.unroll, scan.length)) if known else 1
@@ -257,7 +267,7 @@ def lower_scan(
     for i in range(done, scan.length):
         step = ctx.constant(i, lowering.counter)
         carry, ys = lowering.step(ctx, step, carry, ys)
-    return [*carry, *ys]
+    return [*carry, *cast(ctx, ys, lowering.stored_types, lowering.y_types)]
 
 
 def _may_be_in_passes(scan: Any, ctx: "Lowering") -> bool:
