@@ -48,6 +48,10 @@ def measures(tiny: bool) -> list[Measure]:
             partial(powers, steps=20, wide=wide),
             (),
         ),
+        f"rows that a scan stores in bfloat16, {wide}²": (
+            partial(stored_rows, wide=wide),
+            (),
+        ),
     }
     compiled = {
         f"scan of {steps:,} steps, {count} scalars": partial(
@@ -197,6 +201,17 @@ def powers(
     generator = np.random.default_rng(0)
     x, matrix = generator.standard_normal((2, wide, wide), np.float32)
     return last, (x, matrix / np.float32(wide**0.5))
+
+
+def stored_rows(
+    cv: Any, number: float, wide: int
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def sums(x: Any) -> Any:
+        rows = cv.lax.scan(lambda c, row: (c + row, c), x[0], x)[1]
+        return rows.astype("float32") * number
+
+    x = np.random.default_rng(0).standard_normal((wide, wide), np.float32)
+    return sums, (cv.numpy.asarray(x, "bfloat16"),)
 
 
 # -- what is timed ---------------------------------------------------------------------

@@ -6,6 +6,8 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import lax
+from covector.sharding import NamedSharding
+from covector.sharding import PartitionSpec as P
 
 _generator = np.random.default_rng(0)
 DTYPES = ["bfloat16", "float8_e4m3fn", "float8_e5m2"]
@@ -178,6 +180,22 @@ LOOPS = {
 def test_a_step_of_a_loop_touches_its_row_and_not_all(loop):
     text = cv.jit(loop).lower(cnp.ones((97, 89), "bfloat16")).compile().as_text()
     assert " f32[97,89]" not in text
+
+
+@pytest.mark.skipif(cv.device_count() < 8, reason="needs eight devices")
+@pytest.mark.parametrize("loop", [*LOOPS.values(), MOVES["roll"][0]])
+def test_over_several_devices_it_is_as_on_one(loop):
+    mesh = cv.make_mesh((8,), ("i",))
+    x = rounded(_generator.integers(-9, 9, (96, 96)))
+    wanted = bits(cv.jit(loop)(x))
+    for spec in (P("i"), P(None, "i"), P()):
+        there = cv.device_put(x, NamedSharding(mesh, spec))
+        np.testing.assert_array_equal(bits(cv.jit(loop)(there)), wanted)
+    columns = cv.shard_map(
+        loop, mesh=mesh, in_specs=P(None, "i"), out_specs=P(None, "i")
+    )
+    if loop not in (LOOPS["window"], MOVES["roll"][0]):  # they mix columns
+        np.testing.assert_array_equal(bits(cv.jit(columns)(x)), wanted)
 
 
 def test_programs_for_others_have_the_dtype_that_was_written():

@@ -87,6 +87,11 @@ class Lowering:
         return self.module.over is not None
 
     @property
+    def is_of_cpus(self) -> bool:
+        """Whether it is a program of CPUs that stays with covector."""
+        return self.platform == "cpu" and not self.module.portable
+
+    @property
     def is_of_one_cpu(self) -> bool:
         """Whether it is a program of one CPU that stays with covector: it may call
         NumPy, and is written as XLA for CPUs does best.
@@ -238,7 +243,7 @@ class Lowering:
             [dtypes.is_wide_key(v.type.dtype) for v in equation.outputs]
         ):
             return wide_keys.lowered_by_halves(self, equation, values)
-        if op.as_integers and self.is_of_one_cpu and short_floats.are_in(equation):
+        if op.as_integers and self.is_of_cpus and short_floats.are_in(equation):
             return short_floats.lowered_as_integers(self, equation, values)
         return hlo.results(op.lower(self, *values))
 

@@ -131,7 +131,7 @@ def _carried(ctx: "Lowering", type: ArrayType) -> ArrayType:
     """The type that a carry has in the compiled loop, of whose arrays some steps write
     a part.
     """
-    return bits_of(type) if ctx.is_of_one_cpu else type
+    return bits_of(type) if ctx.is_of_cpus else type
 
 
 # -- scan ------------------------------------------------------------------------------
