@@ -211,6 +211,19 @@ def test_ldexp_takes_numbers_from_end_to_end(dtype, n):
         np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("n", [0, 1, 30, 130, -17, 300, -300, 1000, 2500, 2**31 - 1])
+def test_zeros_and_infinities_times_a_large_known_power_are_not_nan(dtype, n):
+    x = np.array([0.0, -0.0, 1.0, -0.1336, 3.5, np.inf, -np.inf, np.nan], dtype)
+    with np.errstate(all="ignore"), cv.enable_x64(dtype == "float64"):
+        wanted = np.ldexp(x, n)
+        found = np.asarray(cv.jit(lambda x: cnp.ldexp(x, n))(x))
+        np.testing.assert_array_equal(cnp.ldexp(x, n), wanted)
+    tiny = np.abs(wanted) < np.finfo(dtype).tiny  # they may be zero
+    np.testing.assert_array_equal(found[~tiny], wanted[~tiny])
+    assert np.all(np.abs(found[tiny]) < np.finfo(dtype).tiny)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_spacing_is_the_distance_to_the_next_number(dtype):
     x = np.array([0.0, 1.0, -3.0, 1e-3, 100.0, 6e4]).astype(cnp.dtype(dtype))

@@ -8,7 +8,7 @@ import covector as cv
 import covector.numpy as cnp
 
 COUNT = 1 << 17
-FUNCTIONS = ["sin", "cos", "tan", "arctan"]
+FUNCTIONS = ["sin", "cos", "tan", "arctan", "exp2"]
 SPECIAL = np.array([0, -0.0, 1, -1, 0.5, -2, np.inf, -np.inf, np.nan, 3e38], np.float32)
 
 
@@ -36,9 +36,10 @@ def repeated(values):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_angles_of_any_size_are_right_to_the_last_place(name):
+def test_numbers_of_any_size_are_right_to_the_last_place(name):
     x = numbers(1)
-    exact = getattr(np, name)(x.astype(np.float64))
+    with np.errstate(all="ignore"):
+        exact = getattr(np, name)(x.astype(np.float64))
     assert units_off(cv.jit(getattr(cnp, name))(x), exact) < 0.51
 
 
@@ -114,3 +115,23 @@ def test_small_arrays_and_float64_are_left_to_xla():
         assert "stablehlo.sine" in cv.jit(cnp.sin).lower(np.ones(8192)).as_text()
     few = np.ones(16, np.float32)
     assert "stablehlo.sine" in cv.jit(cnp.sin).lower(few).as_text()
+
+
+def test_powers_of_two_of_whole_numbers_are_exact():
+    x = np.resize(np.arange(-126, 128), 8192).astype(np.float32)
+    np.testing.assert_array_equal(cv.jit(cnp.exp2)(x), np.exp2(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_numbers_of_16_bits_are_right_to_the_last_place(name, dtype):
+    x, limits = np.arange(2**16, dtype=np.uint16).view(dtype), cnp.finfo(dtype)
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.float64)
+        exact = getattr(np, name)(wide)
+        found = np.asarray(cv.jit(getattr(cnp, name))(x)).astype(np.float64)
+        unit = np.abs(exact) * float(limits.eps)
+        normal = (np.abs(exact) > float(limits.tiny)) & (np.abs(exact) < 3e4)
+        normal &= np.abs(wide) > float(limits.tiny)
+        off = np.abs(found - exact)[normal] / unit[normal]
+    assert off.max() < 0.51

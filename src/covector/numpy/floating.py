@@ -15,6 +15,7 @@ from covector.numpy.filling import ones_like, zeros_like
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast, inexact, promote_inexact
 from covector.operations import arithmetic, bitwise, rounding
+from covector.operations.barrier import optimization_barrier
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
 from covector.operations.complex import complex_, imag, real
@@ -289,7 +290,9 @@ def _ldexp_on_host(x: HostArray, n: HostArray) -> HostArray:
 
 @fuse(host=_ldexp_on_host)
 def _ldexp(x: Value, n: Value) -> Array:
-    # Three powers that fit the dtype make up any that takes it from end to end.
+    # Three powers that fit the dtype make up any that takes it from end to end. If they
+    # are known, XLA would form their product first, which may not fit.
+    x, n = optimization_barrier(x, n)
     dtype, limits = x.type.dtype, finfo(x.type.dtype)
     bounds = (int(limits.minexp), int(limits.maxexp) - 1)
     low, high = (scalar(k, n.type.dtype, True) for k in bounds)
@@ -301,7 +304,15 @@ def _ldexp(x: Value, n: Value) -> Array:
 
 
 def _power_of_two(n: Value, dtype: DType) -> Array:
-    return exp2(stop_gradient(convert(n, dtype)))
+    """2ⁿ, of an exponent that normal numbers of the dtype have."""
+    limits = finfo(dtype)
+    bits = np.dtype(f"i{dtype.itemsize}")
+    if limits.bits != 8 * bits.itemsize:
+        return exp2(stop_gradient(convert(n, dtype)))
+    field = arithmetic.sub(n, scalar(int(limits.minexp) - 1, n.type.dtype, True))
+    places = scalar(int(limits.nmant), bits)
+    made = bitwise.shift_left(convert(field, bits), places)
+    return BitcastConvertType(dtype)(made)
 
 
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:

@@ -106,10 +106,14 @@ class ByVectors(Elementwise):
         """None: XLA makes vector instructions of 64 bits in its own kernels only."""
         return
 
-    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+    def is_by_vectors(self, ctx: "Lowering") -> bool:
+        """Whether it is lowered as ``on_cpu``."""
         (out,) = ctx.out_types
         many = type(out.size) is not int or out.size >= _MANY
-        if not many or ctx.platform != "cpu" or out.dtype not in _UP_TO_32_BITS:
+        return many and ctx.platform == "cpu" and out.dtype in _UP_TO_32_BITS
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        if not self.is_by_vectors(ctx):
             return super().lower(ctx, *operands)
         # Many programs have none of them.
         from covector.operations import single_precision_on_cpu  # noqa: PLC0415

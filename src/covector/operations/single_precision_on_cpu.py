@@ -59,6 +59,16 @@ def call(
     return ctx.call(_program(fun, tuple(ctx.in_types)), operands, separate=False)
 
 
+def _widened(x: Value) -> Value:
+    """In 64 bits; numbers of 16 by way of 32, between which there are instructions."""
+    return convert(convert(x, dtypes.float32), dtypes.float64)
+
+
+def _narrowed(value: Value, x: Value) -> Value:
+    """The value in the dtype of ``x``."""
+    return convert(convert(value, dtypes.float32), x.type.dtype)
+
+
 # -- sine, cosine and tangent ----------------------------------------------------------
 
 _PI = Fraction(  # to 190 bits: the largest float32 is below 2¹²⁸, of 24 bits
@@ -141,25 +151,25 @@ def _with_sign(value: Value, wide: Value) -> Value:
 
 def sine(x: Value) -> list[Value]:
     """Sine of an angle of any size."""
-    wide = convert(x, dtypes.float64)
+    wide = _widened(x)
     value = _turned(*_circular(abs_(wide)))
-    return [convert(_with_sign(value, wide), x.type.dtype)]
+    return [_narrowed(_with_sign(value, wide), x)]
 
 
 def cosine(x: Value) -> list[Value]:
     """Cosine of an angle of any size: the sine a quarter turn on."""
-    s, c, turns = _circular(abs_(convert(x, dtypes.float64)))
-    return [convert(_turned(s, c, turns + 1), x.type.dtype)]
+    s, c, turns = _circular(abs_(_widened(x)))
+    return [_narrowed(_turned(s, c, turns + 1), x)]
 
 
 def tangent(x: Value) -> list[Value]:
     """Tangent of an angle of any size."""
-    wide = convert(x, dtypes.float64)
+    wide = _widened(x)
     s, c, turns = _circular(abs_(wide))
     odd = _bit(turns, 1)
     # A quotient that is used twice would be a kernel of its own.
     top = _with_sign(where(odd, neg(c), s), wide)
-    return [convert(top / where(odd, s, c), x.type.dtype)]
+    return [_narrowed(top / where(odd, s, c), x)]
 
 
 # -- arctangents -----------------------------------------------------------------------
@@ -188,14 +198,14 @@ def _angle(opposite: Value, adjacent: Value) -> Value:
 
 def arctangent(x: Value) -> list[Value]:
     """The angle with tangent x, between −π/2 and π/2."""
-    wide = convert(x, dtypes.float64)
+    wide = _widened(x)
     angle = _angle(abs_(wide), scalar(1, dtypes.float64))
-    return [convert(_with_sign(angle, wide), x.type.dtype)]
+    return [_narrowed(_with_sign(angle, wide), x)]
 
 
 def arctangent_of_point(y: Value, x: Value) -> list[Value]:
     """The angle of the point (x, y), between −π and π."""
-    wide_y, wide_x = (convert(part, dtypes.float64) for part in (y, x))
+    wide_y, wide_x = (_widened(part) for part in (y, x))
     opposite, adjacent = abs_(wide_y), abs_(wide_x)
     zero, one = (scalar(n, dtypes.float64) for n in (0, 1))
     # Sides that are both zero, or both infinite, have no quotient.
@@ -203,7 +213,7 @@ def arctangent_of_point(y: Value, x: Value) -> list[Value]:
     side = where(eq(opposite, zero), zero, one)
     angle = _angle(where(equal, side, opposite), where(equal, one, adjacent))
     angle = where(sign_bit(wide_x), math.pi - angle, angle)
-    return [convert(_with_sign(angle, wide_y), y.type.dtype)]
+    return [_narrowed(_with_sign(angle, wide_y), y)]
 
 
 # -- powers ----------------------------------------------------------------------------
@@ -268,7 +278,7 @@ def _exp2(exponent: Value) -> Value:
 
 def power(x: Value, y: Value) -> list[Value]:
     """xʸ, with the special values of C99's pow."""
-    base, exponent = (convert(part, dtypes.float64) for part in (x, y))
+    base, exponent = (_widened(part) for part in (x, y))
     zero, one = (scalar(n, dtypes.float64) for n in (0, 1))
     size = abs_(base)
     value = _exp2(exponent * _log2(size))
@@ -282,4 +292,9 @@ def power(x: Value, y: Value) -> list[Value]:
     trivial = or_(eq(exponent, zero), eq(base, one))
     ends = eq(abs_(exponent), scalar(math.inf, dtypes.float64))
     trivial = or_(trivial, and_(eq(size, one), ends))
-    return [convert(where(trivial, one, value), x.type.dtype)]
+    return [_narrowed(where(trivial, one, value), x)]
+
+
+def power_of_two(x: Value) -> list[Value]:
+    """2ˣ, exact for whole x."""
+    return [_narrowed(_exp2(_widened(x)), x)]

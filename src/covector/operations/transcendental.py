@@ -61,9 +61,10 @@ class Exp(_WithAccuracy):
         return [lambda dx: mul(dx, out)]
 
 
-class Exp2(_WithAccuracy):
+class Exp2(ByVectors, _WithAccuracy):
     """2ˣ, exact for whole x."""
 
+    on_cpu = "power_of_two"
     on_host = staticmethod(np.exp2)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
@@ -77,7 +78,7 @@ class Exp2(_WithAccuracy):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type,) = ctx.in_types
-        if dtypes.is_complex(type.dtype):
+        if dtypes.is_complex(type.dtype) or self.is_by_vectors(ctx):
             return super().lower(ctx, x)
         return ctx.op("stablehlo.power", [ctx.constant(2, type), x])
 
