@@ -15,7 +15,6 @@ from covector.numpy.filling import ones_like, zeros_like
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast, inexact, promote_inexact
 from covector.operations import arithmetic, bitwise, rounding
-from covector.operations.barrier import optimization_barrier
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
 from covector.operations.complex import complex_, imag, real
@@ -290,6 +289,8 @@ def _ldexp_on_host(x: HostArray, n: HostArray) -> HostArray:
 
 @fuse(host=_ldexp_on_host)
 def _ldexp(x: Value, n: Value) -> Array:
+    from covector.operations.barrier import optimization_barrier  # noqa: PLC0415  rare
+
     # Three powers that fit the dtype make up any that takes it from end to end. If they
     # are known, XLA would form their product first, which may not fit.
     x, n = optimization_barrier(x, n)
