@@ -40,6 +40,10 @@ from covector.operations.transposing import Reshape
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
+#: bytes of vectors that are joined, and elements of two of them, from which on they are
+#: better joined as rows
+_LONG, _NOT_SHORT = 1 << 16, 8
+
 
 class _Joining(Primitive):
     """Several operands become one."""
@@ -136,10 +140,6 @@ class Concatenate(_Joining):
         if ctx.is_of_one_cpu and _is_quicker_as_rows(ctx.in_types):
             return ctx.through(lambda *xs: [self.as_rows(*xs)], *xs)
         return ctx.op("stablehlo.concatenate", xs, dimension=f"{self.dimension} : i64")
-
-
-#: bytes of vectors that are joined, and elements of two of them, from which on
-_LONG, _NOT_SHORT = 1 << 16, 8
 
 
 def _is_quicker_as_rows(types: Sequence[ArrayType]) -> bool:
@@ -336,6 +336,12 @@ class Roll(Primitive):
             before, behind = Split(sizes, axis)(x)
             x = Concatenate(axis)(behind, before)
         return x
+
+    def with_margins(self, x: Value, margin: int) -> Value:
+        """``x`` between copies of what comes around the ends of its last axis."""
+        axis, length = x.type.ndim - 1, x.type.shape[-1]
+        first, _, last = Split((margin, length - 2 * margin, margin), axis)(x)
+        return Concatenate(axis)(last, x, first)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type_,) = ctx.in_types

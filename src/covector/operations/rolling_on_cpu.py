@@ -23,7 +23,7 @@ ms, of float32 unless said, as XLA has it and as here:
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from covector.core import dtypes
 from covector.core.annotations import Value
@@ -32,6 +32,7 @@ from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
 from covector.lowering import hlo
 from covector.lowering.spelling import HloResults, HloValue
+from covector.operations.barrier import optimization_barrier
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.comparison import lt
 from covector.operations.creation import Iota
@@ -67,22 +68,18 @@ def lower(op: Any, ctx: "Lowering", x: HloValue) -> HloResults:
     cuts = op.cuts(type_.shape)
     axis, cut = cuts[-1]
     length = type_.shape[axis]
-    by = -cut if cut <= length // 2 else length - cut
-    margin = max(_SHORTEST, 1 << (abs(by) - 1).bit_length())
+    margin = max(_SHORTEST, 1 << (min(cut, length - cut) - 1).bit_length())
     has_margins = margin * _TIMES <= length and len(cuts) <= _MOST_OTHERS + 1
     is_short = type_.storage.kind in "biu" and type_.storage.itemsize < 4
     is_chosen = False
     if length == type_.size:
         if has_margins:
-            # A row of a matrix: XLA:CPU joins vectors element by element.
-            wide = _with_margins(ctx, x, (1, length), margin)
-            return _cut_out(ctx, wide, by, ())
+            return _of_margins(op, ctx, x, (length,), margin)
     elif axis == type_.ndim - 1:
         is_chosen = len(cuts) == 1
         pays = is_chosen or is_short or hlo.is_argument(x) or _is_rolled_again(ctx)
         if has_margins and pays:
-            wide = _with_margins(ctx, x, type_.shape, margin)
-            return _cut_out(ctx, wide, by, cuts[:-1])
+            return _of_margins(op, ctx, x, type_.shape, margin)
     else:
         is_chosen = is_short and len(cuts) <= _MOST_OTHERS
     rolled = functools.partial(_chosen, cuts=cuts) if is_chosen else op.by_parts
@@ -96,50 +93,29 @@ def _is_rolled_again(ctx: "Lowering") -> bool:
     return len([e for e in rolls if e.op.shifts[-1]]) > 1  # type: ignore[attr-defined]
 
 
-class _Wide(NamedTuple):
-    """Rows of an array with margins, and what they are without."""
-
-    value: HloValue
-    rows: Shape
-    margin: int
-
-
-def _with_margins(ctx: "Lowering", x: HloValue, rows: Shape, margin: int) -> _Wide:
-    """``x``, seen as ``rows``, with margins at both ends of its last axis."""
+def _of_margins(
+    op: Any, ctx: "Lowering", x: HloValue, rows: Shape, margin: int
+) -> HloResults:
+    """A slice of ``x``, seen as ``rows``, with margins; and that along other axes."""
     (type_,) = ctx.in_types
+    *others, (_, cut) = op.cuts(type_.shape)
     *shape, length = rows
-    lows = [0] * len(shape)
+    start = margin + (cut if cut <= length // 2 else cut - length)
 
-    def parts(x: Value) -> Sequence[Value]:
-        x = Reshape(rows)(x)
-        last = Slice((*lows, length - margin), rows)(x)
-        return last, x, Slice((*lows, 0), (*shape, margin))(x)
+    def widened(x: Value) -> Sequence[Value]:
+        # XLA would see that a slice of it is one of the array, and roll that.
+        return optimization_barrier(op.with_margins(Reshape(rows)(x), margin))
+
+    def rolled(wide: Value) -> Sequence[Value]:
+        lows = [0] * len(shape)
+        part = Slice((*lows, start), (*shape, start + length))(wide)
+        return [_chosen(Reshape(type_.shape)(part), others)]
 
     known = x, margin
     if known not in ctx.shared:
-        types = [type_.with_shape((*shape, length + 2 * margin))]
-        axis = f"{len(shape)} : i64"
-        joined = ctx.op(
-            "stablehlo.concatenate", ctx.through(parts, x), types, dimension=axis
-        )
-        # XLA would see that a slice of it is one of the array, and roll that.
-        ctx.shared[known] = ctx.op("stablehlo.optimization_barrier", [joined], types)
-    return _Wide(ctx.shared[known], rows, margin)
-
-
-def _cut_out(ctx: "Lowering", wide: _Wide, by: int, others: Cuts) -> HloResults:
-    """The rows rolled ``by`` places, and the array of them at ``others``."""
-    (type_,) = ctx.in_types
-    *shape, length = wide.rows
-    start = wide.margin - by
-
-    def rolled(x: Value) -> Sequence[Value]:
-        lows = [0] * len(shape)
-        part = Slice((*lows, start), (*shape, start + length))(x)
-        return [_chosen(Reshape(type_.shape)(part), others)]
-
-    wide_type = type_.with_shape((*shape, length + 2 * wide.margin))
-    return ctx.inline(restage(rolled, [wide_type]), [wide.value])
+        (ctx.shared[known],) = ctx.through(widened, x)
+    wide_type = type_.with_shape((*shape, length + 2 * margin))
+    return ctx.inline(restage(rolled, [wide_type]), [ctx.shared[known]])
 
 
 def _chosen(x: Value, cuts: Cuts) -> Value:

@@ -62,7 +62,7 @@ def _while(
 ) -> Values:
     """The loop of two programs, of which each takes consts, and the carry."""
     types = body.out_types
-    carried = [_carried(ctx, _signed(t)) for t in types]
+    carried = [_held(ctx, _signed(t)) for t in types]
     loop = ctx.op("stablehlo.while", cast(ctx, carry, types, carried), carried, 2)
 
     def lower_test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
@@ -127,9 +127,9 @@ def _signed(type: ArrayType) -> ArrayType:
     return type.with_dtype(dtypes.as_dtype(type.dtype.name.removeprefix("u")))
 
 
-def _carried(ctx: "Lowering", type: ArrayType) -> ArrayType:
-    """The type that a carry has in the compiled loop, of whose arrays some steps write
-    a part.
+def _held(ctx: "Lowering", type: ArrayType) -> ArrayType:
+    """The type in which a compiled loop holds arrays of which steps read or write a
+    part.
     """
     return bits_of(type) if ctx.is_of_cpus else type
 
@@ -145,11 +145,11 @@ class ScanLowering:
         #: what a turn of the loop does
         self.program = scan.jaxpr
         self.x_types = ctx.in_types[len(ctx.in_types) - len(xs) :]
-        self.read_types = [_carried(ctx, t) for t in self.x_types]
+        self.read_types = [_held(ctx, t) for t in self.x_types]
         self.consts, self.xs = consts, cast(ctx, xs, self.x_types, self.read_types)
         self.y_types = ctx.out_types[scan.num_carry :]
         self.carry_types = ctx.out_types[: scan.num_carry]
-        self.stored_types = [_carried(ctx, t) for t in self.y_types]
+        self.stored_types = [_held(ctx, t) for t in self.y_types]
         fits = int(scan.length) <= iinfo(dtypes.int32).max
         self.counter = ArrayType((), dtypes.int32 if fits else dtypes.int64)
 
@@ -212,7 +212,7 @@ class ScanLowering:
     ) -> tuple[Values, Values]:
         """The first ``steps`` steps, ``unroll`` of them in each turn of the loop."""
         plain = self.carry_types
-        carried = [_carried(ctx, t) for t in plain]
+        carried = [_held(ctx, t) for t in plain]
         types = [self.counter, *carried, *self.stored_types]
         first = cast(ctx, carry, plain, carried)
         start = [ctx.constant(0, self.counter), *first, *ys]
@@ -243,6 +243,7 @@ class ScanLowering:
 
 
 def _rows(types: Sequence[ArrayType]) -> list[ArrayType]:
+    """The types of what one step reads or writes of arrays."""
     return [t.without_axis(0) for t in types]
 
 
