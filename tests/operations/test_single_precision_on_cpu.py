@@ -119,7 +119,8 @@ def test_small_arrays_and_float64_are_left_to_xla():
 
 def test_powers_of_two_of_whole_numbers_are_exact():
     x = np.resize(np.arange(-126, 128), 8192).astype(np.float32)
-    np.testing.assert_array_equal(cv.jit(cnp.exp2)(x), np.exp2(x))
+    powers = np.ldexp(np.float32(1), x.astype(np.int32))  # np.exp2 may not be exact
+    np.testing.assert_array_equal(cv.jit(cnp.exp2)(x), powers)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])

@@ -113,6 +113,15 @@ class Primitive(metaclass=Interned):
     #: whether it only moves elements, in a way in which XLA:CPU widens those of some
     #: dtypes first (``lowering/short_floats.py``)
     as_integers = False
+    #: whether it gives its first operand with a part overwritten or added to; whether
+    #: it gives a part of that, at places that the other operands name
+    #: (``lowering/in_place.py``)
+    updates_part = False
+    reads_part = False
+    #: whether it gives the sum of its operands; ``adding(x, *operands)`` is the sum of
+    #: an array and what it gives of zeros and those operands, where it updates a part
+    adds = False
+    adding: Any = None
     #: about how many StableHLO operations it is compiled to
     op_count = 1
 

@@ -7,6 +7,7 @@ calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +34,8 @@ _SEPARATE = '{inlineable = "false"}'
 # What XLA:CPU makes of a small loop, a call that is one kernel, it makes of this call.
 _ONE_KERNEL = '{inlineable = "false", xla_cpu_small_call = "true"}'
 
+_updates_part = attrgetter("op.updates_part")
+
 
 class Lowering:
     """The context handed to ``lower``, for the equations of one function."""
@@ -49,6 +52,9 @@ class Lowering:
         #: what lowers operations on values with their axes in another order
         #: (``axis_orders``), once there are any
         self.orders: Any = None
+        #: bytes of an array from which on parts of it that are overwritten are read
+        #: before, by kernels of their own; more than these would take to copy
+        self.least_in_place = 65_536
         #: values that several operations use, by what they are and of what
         self.shared: dict[Any, HloValue] = {}
         #: by identity: the array (kept alive, so the identity stays its own) and its
@@ -186,6 +192,7 @@ class Lowering:
         def fill(point: Any, arguments: list[HloValue]) -> None:
             inner = Lowering(self.module, point)
             inner.equation, inner.location = self.equation, self.location
+            inner.least_in_place = self.least_in_place
             outs = body(inner, *arguments)
             hlo.operation(terminator, [], list(outs), None, self.location, point)
 
@@ -205,6 +212,13 @@ class Lowering:
 
         What an operation is lowered as, staged meanwhile, has the line of its equation.
         """
+        if any(map(_updates_part, jaxpr.equations)) and self.module.is_of_one_cpu:
+            # Many programs have none.
+            from covector.lowering.in_place import (  # noqa: PLC0415
+                with_updates_in_place,
+            )
+
+            jaxpr = jaxpr.memo(with_updates_in_place, self.least_in_place)
         env: dict[Var, HloValue] = dict(zip(jaxpr.inputs, operands, strict=True))
         outer = self.jaxpr, self.equation, self.location
         running_outside = running.equation

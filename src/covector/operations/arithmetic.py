@@ -39,6 +39,7 @@ class Add(Elementwise):
     """x + y."""
 
     hlo = "stablehlo.add"
+    adds = True
     on_host = staticmethod(np.add)
     vectors = dtypes.MACHINE_NUMBERS
 

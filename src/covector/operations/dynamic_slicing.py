@@ -28,6 +28,7 @@ from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.spelling import HloResults, HloValue
+from covector.operations.arithmetic import add
 from covector.operations.bitwise import and_
 from covector.operations.broadcasting import Dims, batched, zeros
 from covector.operations.comparison import ge, le
@@ -73,6 +74,7 @@ class DynamicSlice(Primitive):
     collapsed: tuple[int, ...] = ()
 
     as_integers = True
+    reads_part = True
     linear_operands = ((0,),)
     host_limit = inf  # a view costs nothing
     by_halves = True
@@ -150,6 +152,7 @@ class DynamicUpdateSlice(Primitive):
     inserted: tuple[int, ...] = ()
 
     as_integers = True
+    updates_part = True
     linear_operands = ((0, 1),)
     host_limit = MOVING_LIMIT
     by_halves = True
@@ -213,6 +216,10 @@ class DynamicUpdateSlice(Primitive):
             read = DynamicSlice(self.sizes(update.type.shape), self.inserted)
             of_update = read(ct, *starts)
         return [of_x, of_update, *[None] * len(starts)]
+
+    def adding(self, x: Value, update: Value, *starts: Value) -> Values:
+        read = DynamicSlice(self.sizes(update.type.shape), self.inserted)
+        return [self(x, add(read(x, *starts), update), *starts)]
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         (x, update, *starts), (dim, update_dim, *start_dims) = args, dims

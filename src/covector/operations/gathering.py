@@ -77,6 +77,7 @@ class Gather(Primitive):
     linear_operands = ((0,),)
     host_limit = MOVING_LIMIT
     by_halves = True
+    reads_part = True
 
     def type_rule(self, x: ArrayType, indices: ArrayType) -> Sequence[ArrayType]:
         numbers, sizes = self.dimension_numbers, self.slice_sizes
@@ -210,6 +211,7 @@ class Scattering(Primitive):
 
     host_limit = MOVING_LIMIT
     by_halves = True
+    updates_part = True
 
     def type_rule(
         self, x: ArrayType, indices: ArrayType, updates: ArrayType
@@ -388,6 +390,9 @@ class ScatterAdd(Combining):
             return (self(zeros(x.type) if dx is None else dx, indices, dupdates),)
 
         return (self(x, indices, updates),), push
+
+    def adding(self, x: Value, indices: Value, updates: Value) -> Values:
+        return [self(x, indices, updates)]
 
     def transpose(
         self, cotangents: Values, x: Operand, indices: Operand, updates: Operand

@@ -54,6 +54,7 @@ class Slice(Primitive):
     strides: tuple[int, ...] | None = None
     collapsed: tuple[int, ...] = ()
     as_integers = True
+    reads_part = True
     host_limit = math.inf  # a view costs nothing
 
     def __post_init__(self) -> None:

@@ -70,6 +70,7 @@ def _while(
         return inner.inline(test, [*test_consts, *now])
 
     def lower_body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
+        _prepare(inner, body)
         now = cast(inner, values, carried, types)
         outs = inner.inline(body, [*consts, *now])
         return cast(inner, outs, types, carried)
@@ -114,6 +115,14 @@ def _is_large_step(jaxpr: Jaxpr) -> bool:
     """Whether a step touches more than that of a loop that is one kernel."""
     sizes = [a.type.nbytes for a in jaxpr.outputs if type(a.type.size) is int]
     return 2 * sum(sizes) >= SMALL_LOOP
+
+
+def _prepare(inner: "Lowering", step: Jaxpr) -> None:
+    """For the lowering of the steps of a loop: where that is one kernel, nothing is too
+    small to be read before it is overwritten.
+    """
+    if not _is_large_step(step):
+        inner.least_in_place = 0
 
 
 def _signed(type: ArrayType) -> ArrayType:
@@ -230,6 +239,7 @@ class ScanLowering:
             ]
 
         def step(inner: "Lowering", i: HloValue, *values: HloValue) -> Sequence[Any]:
+            _prepare(inner, self.program)
             carry, ys = cast(inner, values[:count], carried, plain), [*values[count:]]
             for k in range(unroll):
                 carry, ys = self.step(inner, self.plus(inner, i, k), carry, ys)
