@@ -33,6 +33,7 @@ from covector.operations.joining import Unstack
 from covector.operations.multiply_add import multiply_add
 from covector.random.arguments import (
     drawn,
+    in_long_rows,
     int_dtype,
     keyed,
     parameters,
@@ -81,6 +82,7 @@ def exponential(
 
 
 @sampler
+@in_long_rows
 def draw_exponential(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Exponential numbers."""
     return -cnp.log1p(-draw_unit(key, shape=shape, dtype=dtype))
@@ -119,6 +121,7 @@ def gumbel(
 
 
 @sampler
+@in_long_rows
 def draw_gumbel(key: Value, *, shape: Shape, dtype: DType, fine: bool) -> Array:
     """Gumbel numbers, of one uniform number each or, if ``fine``, of two."""
     if fine:
@@ -149,6 +152,7 @@ def laplace(
 
 
 @sampler
+@in_long_rows
 def draw_laplace(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Laplace numbers."""
     low = scalar(-1 + finfo(dtype).epsneg, dtype)
@@ -175,6 +179,7 @@ def logistic(
 
 
 @sampler
+@in_long_rows
 def draw_logistic(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Logistic numbers."""
     u = draw_positive(key, shape=shape, dtype=dtype)
@@ -200,6 +205,7 @@ def cauchy(
 
 
 @sampler
+@in_long_rows
 def draw_cauchy(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Cauchy numbers."""
     eps = scalar(finfo(dtype).eps, dtype)

@@ -30,6 +30,7 @@ from covector.operations.special import erf, erf_inv
 from covector.random.arguments import (
     drawn,
     float_dtype,
+    in_long_rows,
     keyed,
     sample_shape,
     sampler,
@@ -99,6 +100,7 @@ def normal(
 
 
 @sampler
+@in_long_rows
 def draw_normal(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Normal numbers."""
     low = scalar(-1 + finfo(dtype).epsneg, dtype)

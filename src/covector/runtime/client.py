@@ -71,6 +71,14 @@ def cpu_devices_wanted() -> int | None:
     return variables.NUM_CPU_DEVICES.read()
 
 
+@functools.cache
+def cores() -> int:
+    """The cores that this process may run on, among which XLA divides operations."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def cpu_is_asynchronous() -> bool:
     """Whether the client of the CPU has threads to run programs on.
 

@@ -19,7 +19,6 @@ import hashlib
 import importlib.metadata
 import json
 import math
-import os
 import platform
 import threading
 import time
@@ -156,14 +155,8 @@ def key_of(device: Any) -> str:
 def _name(device: Any) -> str:
     if client.device_platform(device) != "cpu":
         return device.device_kind
-    count = _cores()
+    count = client.cores()
     return f"{_processor()}, {count} core{'s' if count > 1 else ''}"
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @functools.cache
