@@ -223,16 +223,21 @@ def _steps(x: Value, spacing: Value, axis: int) -> Array:
 
 def _gradient(x: Value, steps: Value, k: int, order: int) -> Array:
     """Slopes to both neighbours, each weighted by the distance of the other."""
-    slopes = divide(diff(x, axis=k), steps)
-    left, right = _part(slopes, k, 0, -1), _part(slopes, k, 1)
     if steps.type.ndim:
+        slopes = divide(diff(x, axis=k), steps)
+        left, right = _part(slopes, k, 0, -1), _part(slopes, k, 1)
         before, after = _part(steps, k, 0, -1), _part(steps, k, 1)
         inner = divide(
             add(multiply(after, left), multiply(before, right)), before + after
         )
+        first, last = _part(slopes, k, 0, 1), _part(slopes, k, -1)
     else:
-        inner = multiply(add(left, right), scalar(0.5, x.type.dtype))
-    first, last = _part(slopes, k, 0, 1), _part(slopes, k, -1)
+        both = multiply(scalar(2, x.type.dtype), steps)
+        inner = divide(subtract(_part(x, k, 2), _part(x, k, 0, -2)), both)
+        first, last = [
+            divide(diff(part, axis=k), steps)
+            for part in (_part(x, k, 0, 2), _part(x, k, -2))
+        ]
     if order == 2:
         first, last = _beyond(first, inner, k, 0), _beyond(last, inner, k, -1)
     return concatenate([first, inner, last], k)

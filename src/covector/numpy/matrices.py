@@ -27,11 +27,11 @@ from covector.numpy.axes import (
     canonical_axis,
     check_not_inplace,
 )
+from covector.numpy.axis_order import moveaxis
 from covector.numpy.creation import asarray
 from covector.numpy.filling import ones
 from covector.numpy.ranges import arange
 from covector.numpy.selection import where
-from covector.operations.broadcasting import move_axis
 from covector.operations.creation import Iota
 from covector.operations.slicing import Pad, Slice
 from covector.operations.transposing import Reshape
@@ -268,8 +268,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         raise AxisError(
             f"diagonal of {x.type} needs two different axes, but got {axis1}."
         )
-    x = move_axis(x, axis1, x.type.ndim - 1)
-    x = move_axis(x, axis2 - (axis2 > axis1), x.type.ndim - 1)
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
     *rest, n, m = x.type.shape
     length = max(min(n, m - offset) if offset >= 0 else min(n + offset, m), 0)
     # In the flattened matrix, the next element of a diagonal is m + 1 further.

@@ -236,8 +236,12 @@ class ReduceProd(Reduction):
         count = x.type.size // max(math.prod(shape), 1)
         if not count or not x.type.size:
             return (self(x),), lambda dx: (None,)
-        reorder, merge = Transpose((*kept, *self.axes)), Reshape((*shape, count))
-        out, push = fold(with_jvp(mul), merge(reorder(x)), len(kept))
+        if self.axes[:1] == (0,):
+            order, merged, axis = (*self.axes, *kept), (count, *shape), 0
+        else:
+            order, merged, axis = (*kept, *self.axes), (*shape, count), len(kept)
+        reorder, merge = Transpose(order), Reshape(merged)
+        out, push = fold(with_jvp(mul), merge(reorder(x)), axis, commutes=True)
         return (out,), lambda dx: (push(merge(reorder(dx))),)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
