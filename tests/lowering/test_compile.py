@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+import covector as cv
 import covector.numpy as cnp
 from covector import device_put, jit, tree
 from covector.core import dtypes
@@ -195,8 +196,8 @@ def test_a_program_on_one_device_has_that_device():
 
 
 def options_of(jaxpr):
-    module = LoweredProgram(jaxpr, "loss", DEVICE).module
-    return compiling._options_by_content(module, jaxpr)
+    lowered = LoweredProgram(jaxpr, "loss", DEVICE)
+    return compiling._options_by_content(lowered.module, lowered.program)
 
 
 def test_sums_of_small_floats_are_not_compiled_as_small_loops():
@@ -256,6 +257,41 @@ def test_a_program_of_many_scalars_is_compiled_without_their_list(count):
 def test_programs_of_small_arrays_have_kernels_that_are_compiled_sooner(shape, few):
     jaxpr = stage(lambda x: [sin(x)], [ArrayType(shape, dtypes.float32)]).jaxpr
     wanted = False if few and HAS_PLAIN_KERNELS else None
+    assert options_of(jaxpr).get(FUSION_EMITTERS) is wanted
+
+
+@pytest.mark.parametrize(
+    ("shape", "uneven"),
+    [
+        *(((4097,), True), ((1, 4097), True), ((2001, 3), True)),
+        *(((4096,), False), ((4095,), False), ((2, 4097), False), ((129, 32), False)),
+    ],
+)
+def test_what_cores_cannot_divide_evenly_has_plain_kernels(shape, uneven, monkeypatch):
+    monkeypatch.setattr(client, "cores", lambda: 2)
+    jaxpr = stage(lambda x: [mul(sin(x), x)], [ArrayType(shape, dtypes.float32)]).jaxpr
+    wanted = False if uneven and HAS_PLAIN_KERNELS else None
+    assert options_of(jaxpr).get(FUSION_EMITTERS) is wanted
+
+
+@pytest.mark.parametrize("name", ["sort", "cumsum", "remainder", "take"])
+def test_uneven_arrays_of_other_programs_have_kernels_by_mlir(name, monkeypatch):
+    monkeypatch.setattr(client, "cores", lambda: 2)
+    programs = {
+        "sort": cnp.sort,
+        "cumsum": cnp.cumsum,
+        "remainder": lambda x: x % 0.5,
+        "take": lambda x: x[::-1][cnp.arange(5000)],
+    }
+    jaxpr = cv.make_jaxpr(programs[name])(np.ones(4097, np.float32)).jaxpr
+    assert options_of(jaxpr).get(FUSION_EMITTERS) is None
+
+
+def test_uneven_arrays_in_functions_that_are_called_have_plain_kernels(monkeypatch):
+    monkeypatch.setattr(client, "cores", lambda: 2)
+    inner = jit(lambda x: cv.nn.relu(cnp.tanh(x)))
+    jaxpr = cv.make_jaxpr(lambda x: inner(x).sum())(np.ones(4097, np.float32)).jaxpr
+    wanted = False if HAS_PLAIN_KERNELS else None
     assert options_of(jaxpr).get(FUSION_EMITTERS) is wanted
 
 

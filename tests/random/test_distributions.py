@@ -507,3 +507,15 @@ def test_fast_gamma_numbers_have_the_derivative_and_the_batches_of_the_others():
     keys = random.split(KEY, 2)
     rows = cv.vmap(draw, (0, None))(keys, a)
     np.testing.assert_allclose(rows, [draw(k, a) for k in keys], 1e-6)
+
+
+@pytest.mark.parametrize("rows", [(9001, 3), (50, 20, 17), (3, 6000)])
+@pytest.mark.parametrize(
+    "name", ["normal", "exponential", "gumbel", "laplace", "logistic", "cauchy"]
+)
+def test_the_numbers_of_short_rows_are_those_of_one_row(name, rows):
+    draw, key = getattr(random, name), random.key(7)
+    drawn = cv.jit(lambda key: draw(key, shape=rows))(key)
+    flat = cv.jit(lambda key: draw(key, shape=(drawn.size,)))(key)
+    assert drawn.shape == rows
+    np.testing.assert_allclose(drawn, np.asarray(flat).reshape(rows), rtol=1e-6)
