@@ -71,6 +71,17 @@ def special(label: str, n: int) -> list[Measure]:
             },
             bound=Bound(bytes=8 * n),
         ),
+        # One less than cores divide evenly.
+        workload(
+            f"softplus, {n - 1:,}",
+            lambda cv: cv.nn.softplus,
+            normal((n - 1,)),
+            others={
+                "numpy": lambda np: lambda x: np.logaddexp(x, np.float32(0)),
+                "torch": lambda torch: torch.nn.functional.softplus,
+            },
+            bound=Bound(bytes=8 * n),
+        ),
     ]
 
 

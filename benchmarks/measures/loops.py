@@ -24,6 +24,7 @@ arguments."""
 def measures(tiny: bool) -> list[Measure]:
     steps, wide, members = (10, 8, 4) if tiny else (1_000, 512, 10_000)
     few, count = (3, 4) if tiny else (4, 60)
+    side = 8 if tiny else 128
     many = partial(rnn, steps=10 * steps, units=16)
     ring = partial(lorenz_96, steps=steps)
     named = {
@@ -50,6 +51,15 @@ def measures(tiny: bool) -> list[Measure]:
         ),
         f"rows that a scan stores in bfloat16, {wide}²": (
             partial(stored_rows, wide=wide),
+            (),
+        ),
+        f"two arrays of {steps:,} rows in turns": (partial(in_turns, rows=steps), ()),
+        f"gradient of {steps:,} rows, each set from the one before": (
+            partial(set_rows, rows=steps),
+            (),
+        ),
+        f"gradient of a table, each number of its neighbours, {side}²": (
+            partial(table, side=side),
             (),
         ),
     }
@@ -201,6 +211,52 @@ def powers(
     generator = np.random.default_rng(0)
     x, matrix = generator.standard_normal((2, wide, wide), np.float32)
     return last, (x, matrix / np.float32(wide**0.5))
+
+
+def set_rows(
+    cv: Any, number: float, rows: int
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def last(x: Any) -> Any:
+        def step(i: Any, x: Any) -> Any:
+            return x.at[i].set(cv.numpy.tanh(x[i - 1]) * number + x[i])
+
+        return cv.lax.fori_loop(1, rows, step, x)[-1].sum()
+
+    x = np.random.default_rng(0).standard_normal((rows, 100), np.float32)
+    return cv.grad(last), (x,)
+
+
+def in_turns(
+    cv: Any, number: float, rows: int
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def last(x: Any) -> Any:
+        def step(i: Any, both: Any) -> Any:
+            x, y = both
+            moved = cv.numpy.sin(x[i - 1]) * number
+            return x.at[i].set(y[i - 1]), y.at[i].set(moved)
+
+        return cv.lax.fori_loop(1, rows, step, (x, 2 * x))[0]
+
+    x = np.random.default_rng(0).standard_normal((rows, 100), np.float32)
+    return last, (x,)
+
+
+def table(
+    cv: Any, number: float, side: int
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The last number of a table that is filled row by row, as an edit distance is."""
+
+    def last(x: Any) -> Any:
+        def step(k: Any, x: Any) -> Any:
+            i, j = k // (side - 1) + 1, k % (side - 1) + 1
+            least = cv.numpy.minimum(x[i - 1, j], x[i, j - 1])
+            least = cv.numpy.minimum(least, x[i - 1, j - 1])
+            return x.at[i, j].set(x[i, j] * number + least)
+
+        return cv.lax.fori_loop(0, (side - 1) ** 2, step, x)[-1, -1]
+
+    x = np.random.default_rng(0).random((side, side), np.float32)
+    return cv.grad(last), (x,)
 
 
 def stored_rows(

@@ -46,6 +46,14 @@ def measures(tiny: bool) -> list[Measure]:
             for size in (large, few)
         ],
         draws(
+            f"random.normal, {n:,} × 3",
+            lambda r, k: r.normal(k, (n, 3)),
+            {
+                "numpy": lambda g: g.standard_normal((n, 3), np.float32),
+                "torch": lambda torch: torch.randn(n, 3),
+            },
+        ),
+        draws(
             f"random.gamma, a = 2, {n:,}",
             lambda r, k: r.gamma(k, 2.0, (n,)),
             {

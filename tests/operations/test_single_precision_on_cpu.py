@@ -8,7 +8,7 @@ import covector as cv
 import covector.numpy as cnp
 
 COUNT = 1 << 17
-FUNCTIONS = ["sin", "cos", "tan", "arctan", "exp2"]
+FUNCTIONS = ["sin", "cos", "tan", "arctan", "arcsin", "arccos", "exp2", "cbrt"]
 SPECIAL = np.array([0, -0.0, 1, -1, 0.5, -2, np.inf, -np.inf, np.nan, 3e38], np.float32)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
-from covector.operations.accuracy import HasAccuracy
+from covector.operations.accuracy import ByVectors, HasAccuracy
 from covector.operations.arithmetic import div, mul
 from covector.operations.complex_functions import ComplexFunction, mend_sqrt
 from covector.operations.families import widened
@@ -46,9 +46,10 @@ class Rsqrt(_Root):
         return [lambda dx: mul(dx, slope)]
 
 
-class Cbrt(HasAccuracy):
+class Cbrt(ByVectors, HasAccuracy):
     """∛x of real x, with the sign of x. The derivative ∛x/(3x) is infinite at 0."""
 
+    on_cpu = "cube_root"
     hlo = "stablehlo.cbrt"
     on_host = staticmethod(np.cbrt)
     accepts = staticmethod(dtypes.is_floating)

@@ -216,7 +216,27 @@ def arctangent_of_point(y: Value, x: Value) -> list[Value]:
     return [_narrowed(_with_sign(angle, wide_y), y)]
 
 
-# -- powers ----------------------------------------------------------------------------
+def _other_side(size: Value) -> Value:
+    """The other short side of a triangle with one of this size and the longest 1."""
+    return (1 - size * size) ** 0.5
+
+
+def arcsine(x: Value) -> list[Value]:
+    """The angle with sine x, between −π/2 and π/2; NaN of |x| > 1."""
+    wide = _widened(x)
+    size = abs_(wide)
+    return [_narrowed(_with_sign(_angle(size, _other_side(size)), wide), x)]
+
+
+def arccosine(x: Value) -> list[Value]:
+    """The angle with cosine x, between 0 and π; NaN of |x| > 1."""
+    wide = _widened(x)
+    size = abs_(wide)
+    angle = _angle(_other_side(size), size)
+    return [_narrowed(where(sign_bit(wide), math.pi - angle, angle), x)]
+
+
+# -- powers and roots ------------------------------------------------------------------
 
 #: of 2 artanh(z) / (z log 2) = log₂((1 + z) / (1 − z)) / z, in z²
 _LOGARITHM = [2 / ((2 * k + 1) * math.log(2)) for k in range(9)]
@@ -246,14 +266,26 @@ def _inverse(x: Value) -> Value:
     return inverse
 
 
-def _log2(size: Value) -> Value:
-    """Logarithm to base 2 of what is not negative, in 64 bits."""
+def _split(size: Value, least: float) -> tuple[Value, Value]:
+    """M and the integer k of m · 2ᵏ, with m from ``least`` up to twice that."""
     integer = dtypes.int64
     bits = BitcastConvertType(integer)(size)
-    root = int(np.float64(math.sqrt(0.5)).view(np.int64))
-    places = scalar(52, integer)
-    whole = shift_right_arithmetic(sub(bits, scalar(root, integer)), places)
-    mantissa = BitcastConvertType(size.type.dtype)(sub(bits, shift_left(whole, places)))
+    first, places = int(np.float64(least).view(np.int64)), scalar(52, integer)
+    whole = shift_right_arithmetic(sub(bits, scalar(first, integer)), places)
+    rest = sub(bits, shift_left(whole, places))
+    return BitcastConvertType(size.type.dtype)(rest), whole
+
+
+def _two_to(whole: Value) -> Value:
+    """2ᵏ of a whole number k in the range of exponents."""
+    power = convert(whole, dtypes.int64) + scalar(1023, dtypes.int64)
+    bits = shift_left(power, scalar(52, dtypes.int64))
+    return BitcastConvertType(dtypes.float64)(bits)
+
+
+def _log2(size: Value) -> Value:
+    """Logarithm to base 2 of what is not negative, in 64 bits."""
+    mantissa, whole = _split(size, math.sqrt(0.5))
     z = (mantissa - 1) * _inverse(mantissa + 1)
     value = convert(whole, dtypes.float64) + z * polynomial(_LOGARITHM, z * z)
     zero, infinity = (scalar(n, dtypes.float64) for n in (0, math.inf))
@@ -269,11 +301,7 @@ def _exp2(exponent: Value) -> Value:
     exponent = where(gt(exponent, limit), limit, exponent)
     exponent = where(lt(exponent, neg(limit)), neg(limit), exponent)
     whole = _nearest(exponent)
-    power = convert(whole, dtypes.int64) + scalar(1023, dtypes.int64)
-    scale = BitcastConvertType(dtypes.float64)(
-        shift_left(power, scalar(52, dtypes.int64))
-    )
-    return scale * polynomial(_EXPONENTIAL, exponent - whole)
+    return _two_to(whole) * polynomial(_EXPONENTIAL, exponent - whole)
 
 
 def power(x: Value, y: Value) -> list[Value]:
@@ -298,3 +326,33 @@ def power(x: Value, y: Value) -> list[Value]:
 def power_of_two(x: Value) -> list[Value]:
     """2ˣ, exact for whole x."""
     return [_narrowed(_exp2(_widened(x)), x)]
+
+
+@functools.cache
+def _first_inverse_root() -> list[float]:
+    """The polynomial through x^(−1/3) at seven of Chebyshev's points of 1 ≤ x ≤ 2."""
+    x = (3 + np.cos(np.pi * (np.arange(7) + 0.5) / 7)) / 2
+    return np.linalg.solve(np.vander(x, increasing=True), x ** (-1 / 3)).tolist()
+
+
+def cube_root(x: Value) -> list[Value]:
+    """∛x, from the inverse root of the mantissa, of which Newton's step doubles the
+    digits: six at first.
+    """
+    wide = _widened(x)
+    size = abs_(wide)
+    mantissa, exponent = _split(size, 1.0)
+    exponent = convert(exponent, dtypes.float64)
+    third = floor(exponent * (1 / 3) + 1 / 6)
+    left = exponent - 3 * third
+    inverse = polynomial(_first_inverse_root(), mantissa)
+    cube = inverse * inverse * inverse
+    inverse = inverse * (4 - mantissa * cube) * (1 / 3)
+    one, two, root, square = (
+        scalar(n, dtypes.float64) for n in (1, 2, 2 ** (1 / 3), 4 ** (1 / 3))
+    )
+    factor = where(eq(left, two), square, where(eq(left, one), root, one))
+    value = mantissa * inverse * inverse * factor * _two_to(third)
+    # Zero and infinity are out of the range of float32 in any case; and NaN.
+    value = where(lt(size, scalar(math.inf, dtypes.float64)), value, size)
+    return [_narrowed(_with_sign(value, wide), x)]
