@@ -32,6 +32,7 @@ from covector.operations.arithmetic import add, mul
 from covector.operations.axis_groups import regrouped
 from covector.operations.broadcasting import BroadcastInDim, ReduceSum
 from covector.operations.casting import convert
+from covector.operations.convolution_by_patches import product
 from covector.operations.joining import Concatenate
 from covector.operations.precision import ON_HOST, working_dtype
 from covector.operations.slicing import Pad, Slice
@@ -59,6 +60,9 @@ def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:
     (out,) = conv.type_rule(lhs, rhs)
     taps = math.prod([rhs.shape[k] for k in b[2:]])
     positions = math.prod([out.shape[k] for k in c[2:]])
+    side_by_side = product(conv, lhs, rhs, out) if taps > 1 else None
+    if side_by_side:
+        return side_by_side
     terms, per_group = taps * rhs.shape[b[1]], rhs.shape[b[0]] // conv.groups
     if conv.batch_group_count > 1:
         few = type(positions) is int and positions <= MOST_TERMS
