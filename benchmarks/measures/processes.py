@@ -11,7 +11,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.measure import Measure, Setup
@@ -27,6 +27,8 @@ import numpy as np
 import {peer} as cv
 
 address, count, rank = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
 start = perf_counter()
 if count > 1:
     cv.distributed.initialize(address, count, rank)
@@ -135,6 +137,7 @@ def in_processes(count: int, statements: str, answer: str) -> Setup:
             with socket.create_server(("127.0.0.1", 0)) as free:
                 address = f"127.0.0.1:{free.getsockname()[1]}"
             started = [start(program, address, count, rank) for rank in range(count)]
+            begin_together(started)
             said = [process.communicate(timeout=PATIENCE) for process in started]
             for process, (_, errors) in zip(started, said, strict=True):
                 if process.returncode:
@@ -147,6 +150,17 @@ def in_processes(count: int, statements: str, answer: str) -> Setup:
     return setup
 
 
+def begin_together(started: Sequence[subprocess.Popen[str]]) -> None:
+    """Let processes go on once all have imported what they need."""
+    for process in started:
+        assert process.stdout is not None
+        process.stdout.readline()
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+
 def start(program: str, address: str, count: int, rank: int) -> subprocess.Popen[str]:
     # Measures of many devices may have set these for a process of their own.
     mine = {k: v for k, v in os.environ.items() if "DEVICES" not in k}
@@ -154,6 +168,7 @@ def start(program: str, address: str, count: int, rank: int) -> subprocess.Popen
     return subprocess.Popen(
         [sys.executable, "-c", program, address, str(count), str(rank)],
         env={**mine, "JAX_PLATFORMS": "cpu"},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
