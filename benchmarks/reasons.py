@@ -144,6 +144,9 @@ REASONS = {
     "Loops: compile: (gradient of a )?scan of 1,000 steps": LLVM,
     "Many devices: training step": "with several devices of one CPU a call waits for "
     "its program, for there may be fewer threads than partitions (decision 3)",
+    "Several processes, on 2 cores: initialize": "the store that processes share is a "
+    "process of its own, which takes 0.1 s to begin; processes of JAX that begin "
+    "together take 5 ms in some rounds and a second in most",
     "Several processes, on 2 cores: the gradients' all-reduce": "the compiled programs "
     "are the same; covector's run on the thread that calls them (COVECTOR_ASYNC_CPU=1: "
     "on others, as JAX's do)",
