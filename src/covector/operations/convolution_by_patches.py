@@ -34,6 +34,8 @@ def product(conv: Any, lhs: ArrayType, rhs: ArrayType, out: ArrayType) -> Way | 
     if conv.groups > 1 or not all([type(n) is int for n in (*lhs.shape, *rhs.shape)]):
         return None
     a, b, c = conv.dimension_numbers
+    if max([rhs.shape[j] for j in b[2:]]) == 1:
+        return None  # a product already
     axes = [
         (w, lhs.shape[i], rhs.shape[j], out.shape[k])
         for w, i, j, k in zip(conv.windows, a[2:], b[2:], c[2:], strict=True)

@@ -60,7 +60,7 @@ def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:
     (out,) = conv.type_rule(lhs, rhs)
     taps = math.prod([rhs.shape[k] for k in b[2:]])
     positions = math.prod([out.shape[k] for k in c[2:]])
-    side_by_side = product(conv, lhs, rhs, out) if taps > 1 else None
+    side_by_side = product(conv, lhs, rhs, out)
     if side_by_side:
         return side_by_side
     terms, per_group = taps * rhs.shape[b[1]], rhs.shape[b[0]] // conv.groups
