@@ -8,8 +8,11 @@ from scipy.special import digamma
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, options, random
+from covector.random import arguments
 from covector.random.arguments import DRAW_LIMIT
 from covector.runtime import compiler
+from covector.sharding import NamedSharding
+from covector.sharding import PartitionSpec as P
 
 KEY = random.key(2024)
 MANY = 8000
@@ -513,9 +516,23 @@ def test_fast_gamma_numbers_have_the_derivative_and_the_batches_of_the_others():
 @pytest.mark.parametrize(
     "name", ["normal", "exponential", "gumbel", "laplace", "logistic", "cauchy"]
 )
-def test_the_numbers_of_short_rows_are_those_of_one_row(name, rows):
+def test_the_numbers_of_short_rows_are_those_of_one_row(name, rows, monkeypatch):
+    monkeypatch.setattr(arguments, "_is_on_one_cpu", lambda: True)
     draw, key = getattr(random, name), random.key(7)
-    drawn = cv.jit(lambda key: draw(key, shape=rows))(key)
+    program = cv.jit(lambda key: draw(key, shape=rows))
+    in_long_rows = "computed_once" in program.lower(key).as_text()
+    assert in_long_rows == (rows[-1] < 64)
+    drawn = program(key)
     flat = cv.jit(lambda key: draw(key, shape=(drawn.size,)))(key)
     assert drawn.shape == rows
     np.testing.assert_allclose(drawn, np.asarray(flat).reshape(rows), rtol=1e-6)
+
+
+def test_rows_over_several_devices_are_drawn_where_they_are():
+    mesh = cv.make_mesh((8,), ("x",))
+    columns = NamedSharding(mesh, P(None, "x"))
+    program = cv.jit(lambda k: random.normal(k, (9002, 8)), out_shardings=columns)
+    text = program.lower(random.key(0)).compile().as_text()
+    assert "f32[9002,1]" in text
+    assert "f32[9002,8]" not in text
+    assert "f32[72016]" not in text

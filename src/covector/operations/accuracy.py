@@ -65,6 +65,8 @@ class HasAccuracy(Elementwise):
     """A function with an ``accuracy``, for hardware with several implementations."""
 
     each = TRANSCENDENTAL
+    #: whether XLA's result in 16 bits is wrong, and not only slow
+    fails_in_16_bits = False
 
     accuracy: Accuracy = None
 
@@ -75,9 +77,6 @@ class HasAccuracy(Elementwise):
                 f"None, but got {self.accuracy!r}."
             )
         return super().type_rule(*types)
-
-    #: whether XLA's result in 16 bits is wrong, and not only slow
-    fails_in_16_bits = False
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type_,) = ctx.in_types
