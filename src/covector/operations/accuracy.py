@@ -85,7 +85,7 @@ class HasAccuracy(Elementwise):
             ctx.platform != "cpu" and not self.fails_in_16_bits
         ):
             return ctx.op(self.hlo, [x], **wanted)
-        # XLA:CPU takes elements of 16 bits one by one: exp takes six times as long.
+        # XLA:CPU takes elements of 16 bits one by one: exp takes three times as long.
         wide = type_.with_dtype(dtypes.float32)
         x = ctx.op("stablehlo.convert", [x], [wide])
         made = ctx.op(self.hlo, [x], [wide], **wanted)

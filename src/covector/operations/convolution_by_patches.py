@@ -6,11 +6,11 @@ each patch by itself, and that by the weights sums the patches. XLA:CPU runs bot
 windows with gaps, which in three dimensions, and where windows are large, it does
 element by element. Measured on two cores, in ms, as XLA has it and as here:
 
-    16×16, stride 16, 3 features to 64, 4×224×224: by the image      42 → 0.7
-    8×8, stride 8, 3 features to 192, 16×32×32: by the image        1.5 → 0.2
-    2×2, stride 2, 16 features to 32, 8×28×28: by the image        0.12 → 0.06
-    2×2×2, stride 2, 8 features to 16, 2×32×32×32: by the image      91 → 0.3
-    … by the weights                                                9.4 → 0.9
+    16×16, stride 16, 3 features to 64, 4×224×224: by the image      22 → 0.7
+    8×8, stride 8, 3 features to 192, 16×32×32: by the image        1.0 → 0.2
+    2×2, stride 2, 16 features to 32, 8×28×28: by the image        0.27 → 0.14
+    2×2×2, stride 2, 8 features to 16, 2×32×32×32: by the image      53 → 0.3
+    … by the weights                                                7.4 → 0.9
 
 By the weights of two dimensions, and forwards, XLA is as quick or quicker.
 """
