@@ -12,6 +12,7 @@ from outside is either a literal or has become a leading input.
 """
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
@@ -218,6 +219,32 @@ def read(env: dict[Var, Any], atoms: Iterable[Atom]) -> list[Any]:
 def replaced(values: dict[Var, Any], atoms: Iterable[Atom]) -> list[Atom]:
     """The atoms, with those of ``values`` in place of variables that have one."""
     return [values.get(a, a) if type(a) is Var else a for a in atoms]
+
+
+def variables(atoms: Iterable[Atom]) -> list[Var]:
+    """Those of the atoms that are no literals."""
+    return [a for a in atoms if type(a) is Var]
+
+
+def use_counts(jaxpr: Jaxpr) -> Counter[Var]:
+    """How often each variable is an operand, or an output of the program."""
+    counts = Counter([v for e in jaxpr.equations for v in variables(e.inputs)])
+    counts.update(variables(jaxpr.outputs))
+    return counts
+
+
+def dependent(
+    equations: Iterable[Equation], known: Iterable[Var], impure: bool = False
+) -> set[Var]:
+    """These variables, and all that are computed from any of them.
+
+    With ``impure``, also the results of impure operations, and what depends on them.
+    """
+    found = set(known)
+    for e in equations:
+        if (impure and not e.op.pure) or not found.isdisjoint(variables(e.inputs)):
+            found.update(e.outputs)
+    return found
 
 
 #: the program whose equations are to stand in place of an equation, if there is one

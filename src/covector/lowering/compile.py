@@ -57,19 +57,17 @@ FEW_ELEMENTS, FEW_IN_LOOPS = 1024, 32
 DIVIDED, LONG_ROWS = 4096, 32
 #: Operations besides those on elements of which programs of uneven arrays have plain
 #: kernels, and operations on elements that take several times as long with them.
-_WITH_ELEMENTS = frozenset(
-    ("broadcast_in_dim", "reshape", "iota", "stop_gradient", "bitcast_convert_type")
-).union(
-    ("random_bits", "random_seed", "random_wrap", "random_unwrap"),
-    ("reduce_sum", "reduce_prod", "reduce_or", "reduce_and"),
-    ("reduce_max", "reduce_min", "reduce_max_of_numbers"),
-)
-_NOT_PLAIN = frozenset(
-    ("rem", "lgamma", "gamma", "digamma", "polygamma", "zeta", "log_beta")
-).union(
-    ("igamma", "igammac", "igamma_derivative", "gamma_density"),
-    ("regularized_incomplete_beta",),
-)
+_WITH_ELEMENTS = frozenset({
+    "broadcast_in_dim", "reshape", "iota", "stop_gradient", "bitcast_convert_type",
+    "random_bits", "random_seed", "random_wrap", "random_unwrap",
+    "reduce_sum", "reduce_prod", "reduce_or", "reduce_and",
+    "reduce_max", "reduce_min", "reduce_max_of_numbers",
+})  # fmt: skip
+_NOT_PLAIN = frozenset({
+    "rem", "lgamma", "gamma", "digamma", "polygamma", "zeta", "log_beta",
+    "igamma", "igammac", "igamma_derivative", "gamma_density",
+    "regularized_incomplete_beta",
+})  # fmt: skip
 #: Bytes of the arrays that a program takes and gives, on average, up to which it leaves
 #: cores to Python; of larger ones XLA divides the work among all.
 SMALL = 65_536

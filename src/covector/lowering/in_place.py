@@ -18,7 +18,6 @@ And what would be added to an array as zeros of which a part is overwritten, as 
 gradient of what reads ``a[i]``, is added to that part. (Decision 36 has the times.)
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +29,14 @@ from covector.core.jaxpr import (
     Equation,
     Jaxpr,
     Var,
+    dependent,
     inlined,
     needed_equations,
     replaced,
     run,
     type_of,
+    use_counts,
+    variables,
 )
 from covector.core.primitive import ManyResults, operation
 from covector.core.staging import restage
@@ -71,11 +73,7 @@ class PartsRead(ManyResults):
 
 def _of_types(program: Jaxpr, types: tuple[ArrayType, ...]) -> Jaxpr:
     """The same program on elements of another type (memoise on the program)."""
-
-    def read_parts(*args: Any) -> Sequence[Any]:
-        return run(program, args)
-
-    return restage(read_parts, types, program.name)
+    return restage(lambda *args: run(program, args), types, program.name)
 
 
 def with_updates_in_place(jaxpr: Jaxpr, least: int) -> Jaxpr:
@@ -103,7 +101,7 @@ class _Reading:
         self.makers: dict[Var, Equation] = {}
         for i, e in enumerate(self.equations):
             self.makers.update(dict.fromkeys(e.outputs, e))
-            for v in set(_variables(e.inputs)):
+            for v in set(variables(e.inputs)):
                 self.users.setdefault(v, []).append(i)
         #: equations that are new, with their places in the order
         self.first_reads: list[tuple[tuple[int, int], Equation]] = []
@@ -124,13 +122,13 @@ class _Reading:
         if not numbers:
             return
         start, end = min(number, *numbers), max(numbers) + 1
-        later = _dependent(self.equations[number:end], update.outputs)
+        later = dependent(self.equations[number:end], update.outputs)
         numbers = [i for i in numbers if later.isdisjoint(self.equations[i].outputs)]
         turn = 0
         while numbers:
             # What is read at a place that was read first is read in another turn.
             parts = [self.equations[i].outputs[0] for i in numbers]
-            of_parts = _dependent(self.equations[start:end], parts)
+            of_parts = dependent(self.equations[start:end], parts)
             now = [i for i in numbers if of_parts.isdisjoint(self._places(i))]
             if not self._read_together(array, now, (start, 2 * turn), end):
                 return
@@ -153,7 +151,7 @@ class _Reading:
 
     def _places(self, number: int) -> list[Var]:
         """The variables that say where an equation reads."""
-        return _variables(self.equations[number].inputs[1:])
+        return variables(self.equations[number].inputs[1:])
 
     def _read_together(
         self, array: Var, numbers: Sequence[int], place: tuple[int, int], end: int
@@ -212,27 +210,14 @@ def _reading_program(
     return Jaxpr(list(inputs.values()), equations, outputs, "read_parts")
 
 
-def _variables(atoms: Sequence[Atom]) -> list[Var]:
-    return [a for a in atoms if type(a) is Var]
-
-
-def _dependent(equations: Sequence[Equation], variables: Sequence[Var]) -> set[Var]:
-    """These variables, and those that equations make of them."""
-    found = set(variables)
-    for e in equations:
-        if not found.isdisjoint(_variables(e.inputs)):
-            found.update(e.outputs)
-    return found
-
-
 def _numbers_behind(
-    equations: Sequence[Equation], numbers: range, variables: Sequence[Var]
+    equations: Sequence[Equation], numbers: range, results: Sequence[Var]
 ) -> list[int]:
-    """Which of the numbered equations variables depend on."""
-    wanted, found = set(variables), []
+    """Which of the numbered equations results depend on."""
+    wanted, found = set(results), []
     for i in reversed(numbers):
         if not wanted.isdisjoint(equations[i].outputs):
-            wanted.update(_variables(equations[i].inputs))
+            wanted.update(variables(equations[i].inputs))
             found.append(i)
     return found
 
@@ -245,8 +230,7 @@ def _with_sums_in_place(jaxpr: Jaxpr) -> Jaxpr:
     zeros, and added to the array.
     """
     made_by = {v: e for e in jaxpr.equations for v in e.outputs}
-    uses = Counter([v for e in jaxpr.equations for v in _variables(e.inputs)])
-    uses.update(_variables(jaxpr.outputs))
+    uses = use_counts(jaxpr)
     programs: dict[int, Jaxpr] = {}
     equations = []
     for e in jaxpr.equations:

@@ -15,6 +15,7 @@ from covector.core.types import ArrayType
 from covector.errors import SettingError
 from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.families import TRANSCENDENTAL, Elementwise
+from covector.operations.precision import lower_converted
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -87,9 +88,9 @@ class HasAccuracy(Elementwise):
             return ctx.op(self.hlo, [x], **wanted)
         # XLA:CPU takes elements of 16 bits one by one: exp takes three times as long.
         wide = type_.with_dtype(dtypes.float32)
-        x = ctx.op("stablehlo.convert", [x], [wide])
+        x = lower_converted(ctx, x, type_, wide.dtype)
         made = ctx.op(self.hlo, [x], [wide], **wanted)
-        return ctx.op("stablehlo.convert", [made], [type_])
+        return lower_converted(ctx, made, wide, type_.dtype)
 
     def requested(self) -> dict[str, Any]:
         """The attribute that asks for the accuracy, if one is asked for."""

@@ -26,6 +26,7 @@ from covector.operations.contraction import DotGeneral
 from covector.operations.slicing import Pad, Slice
 from covector.operations.transposing import Reshape, Rev, Transpose
 
+#: a convolution of two values in other operations
 Way: TypeAlias = Callable[[Any, Any], Sequence[Any]]
 
 

@@ -21,7 +21,7 @@ over single elements. Measured on two cores, in ms, as XLA has it and as here:
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from covector.core.annotations import DType, Value
@@ -32,7 +32,7 @@ from covector.operations.arithmetic import add, mul
 from covector.operations.axis_groups import regrouped
 from covector.operations.broadcasting import BroadcastInDim, ReduceSum
 from covector.operations.casting import convert
-from covector.operations.convolution_by_patches import product
+from covector.operations.convolution_by_patches import Way, product
 from covector.operations.joining import Concatenate
 from covector.operations.precision import ON_HOST, working_dtype
 from covector.operations.slicing import Pad, Slice
@@ -51,7 +51,6 @@ MOST_CONVOLUTIONS = 32
 WORTH_SPLITTING = 2**22
 
 Axes: TypeAlias = tuple[int, ...]
-Way: TypeAlias = Callable[[Any, Any], Sequence[Any]]
 
 
 def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:

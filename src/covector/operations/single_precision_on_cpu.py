@@ -267,7 +267,7 @@ def _inverse(x: Value) -> Value:
 
 
 def _split(size: Value, least: float) -> tuple[Value, Value]:
-    """M and the integer k of m · 2ᵏ, with m from ``least`` up to twice that."""
+    """What is m · 2ᵏ as m, from ``least`` up to twice that, and the integer k."""
     integer = dtypes.int64
     bits = BitcastConvertType(integer)(size)
     first, places = int(np.float64(least).view(np.int64)), scalar(52, integer)

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from covector.analysis.costs.count import Cost
 from covector.analysis.costs.machine import MachineLimits, machine_limits
-from covector.core.jaxpr import Atom, Equation, Var
+from covector.core.jaxpr import Equation, variables
 from covector.core.source import Line
 
 __all__ = ["Bound", "Gain", "Part", "Roofline", "parts_of", "roofline"]
@@ -146,7 +146,7 @@ def parts_of(cost: Cost) -> tuple[Part, ...]:
     equations = [e.visit.equation for e in cost.equations]
     made = {v for e in equations for v in e.outputs}
     programs = [region.jaxpr for e in equations for region in e.op.regions]
-    results = {a for p in (cost.program, *programs) for a in _variables(p.outputs)}
+    results = {a for p in (cost.program, *programs) for a in variables(p.outputs)}
     lines: dict[Any, Line | None] = {}
     parts = []
     for e in cost.equations:
@@ -154,7 +154,7 @@ def parts_of(cost: Cost) -> tuple[Part, ...]:
             continue
         line, equation = e.visit.line, e.visit.equation
         key = None if line is None else (line.file, line.number)
-        read = [a.type.nbytes for a in {*_variables(equation.inputs)} & made]
+        read = [a.type.nbytes for a in {*variables(equation.inputs)} & made]
         written = [v.type.nbytes for v in {*equation.outputs} - results]
         between = min(sum(read), e.once.read) + min(sum(written), e.once.written)
         parts.append(
@@ -169,10 +169,6 @@ def parts_of(cost: Cost) -> tuple[Part, ...]:
             )
         )
     return tuple(parts)
-
-
-def _variables(atoms: Sequence[Atom]) -> list[Var]:
-    return [a for a in atoms if type(a) is Var]
 
 
 def _dtype(e: Equation) -> str:

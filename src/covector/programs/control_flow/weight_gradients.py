@@ -6,11 +6,10 @@ would read and write all of W̄ at every step. The factors are stacked instead, 
 loop is followed by one product that contracts the axis of the steps as well.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
+from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, use_counts
 from covector.core.masks import at_sources
 from covector.core.primitive import Primitive
 from covector.operations.arithmetic import Add, add
@@ -83,10 +82,7 @@ class _Search:
         self, program: Jaxpr, loop_invariant: Sequence[Var], stacked: Sequence[Var]
     ) -> None:
         self.made = {v: e for e in program.equations for v in e.outputs}
-        self.uses = Counter(
-            [a for e in program.equations for a in e.inputs if type(a) is Var]
-        )
-        self.uses.update([a for a in program.outputs if type(a) is Var])
+        self.uses = use_counts(program)
         self.loop_invariant = set(loop_invariant)
         self.indices = {v: i for i, v in enumerate(stacked)}
         self.added: dict[Var, int] = {}

@@ -16,7 +16,15 @@ import numpy as np
 from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, needed_equations, run
+from covector.core.jaxpr import (
+    Atom,
+    Equation,
+    Jaxpr,
+    Var,
+    dependent,
+    needed_equations,
+    run,
+)
 from covector.core.masks import present, present_mask, scatter, select
 from covector.core.primitive import Primitive
 from covector.core.show import nested_programs
@@ -97,13 +105,7 @@ def forward_slice(
 
     With ``impure``, also the results of impure operations, and what depends on them.
     """
-    found = set(select(jaxpr.inputs, mask))
-    for equation in jaxpr.equations:
-        if (impure and not equation.op.pure) or not found.isdisjoint(
-            [a for a in equation.inputs if type(a) is Var]
-        ):
-            found.update(equation.outputs)
-    return found
+    return dependent(jaxpr.equations, select(jaxpr.inputs, mask), impure)
 
 
 def needed_part(jaxpr: Jaxpr, inputs: Sequence[bool], outputs: Sequence[Any]) -> Jaxpr:
