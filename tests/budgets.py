@@ -232,7 +232,7 @@ print(*(set(sys.modules) - before))
 """
     loaded = words_of(code)
     own = [m for m in loaded if m.split(".")[0] == "covector"]
-    assert len(own) <= 6
+    assert len(own) <= 7
     assert all(m.startswith(("covector.lowering", "covector.runtime")) for m in own)
     others = {m for m in loaded if not m.startswith("jaxlib.mlir")} - {*own}
     assert others <= {"_socket", "typing_extensions"}  # MLIR's, of Python 3.11

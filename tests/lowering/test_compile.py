@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 
-import covector as cv
 import covector.numpy as cnp
 from covector import device_put, jit, tree
 from covector.core import dtypes
@@ -32,7 +31,6 @@ from covector.runtime import client
 from covector.runtime.compile_options import (
     DOTS,
     FUSION_EMITTERS,
-    HAS_PLAIN_KERNELS,
     LIBRARY_FUSIONS,
     SMALL_LOOP_BYTES,
 )
@@ -239,78 +237,6 @@ def test_a_program_of_many_scalars_is_compiled_without_their_list(count):
         (last,) = equations[-1].outputs
     found = options_of(Jaxpr((x,), equations, (last,)))
     assert ("xla_llvm_enable_noalias_metadata" in found) == (count > MANY_SCALARS)
-
-
-@pytest.mark.parametrize(
-    ("shape", "few"),
-    [
-        ((), True),
-        ((1024,), True),
-        ((1, 500), True),
-        ((4, 8), True),
-        ((0, 9), True),
-        ((1025,), False),
-        ((8, 8), False),
-        ((2, 500), False),
-    ],
-)
-def test_programs_of_small_arrays_have_kernels_that_are_compiled_sooner(shape, few):
-    jaxpr = stage(lambda x: [sin(x)], [ArrayType(shape, dtypes.float32)]).jaxpr
-    wanted = False if few and HAS_PLAIN_KERNELS else None
-    assert options_of(jaxpr).get(FUSION_EMITTERS) is wanted
-
-
-@pytest.mark.parametrize(
-    ("shape", "uneven"),
-    [
-        *(((4097,), True), ((1, 4097), True), ((2001, 3), True)),
-        *(((4096,), False), ((4095,), False), ((2, 4097), False), ((129, 32), False)),
-    ],
-)
-def test_what_cores_cannot_divide_evenly_has_plain_kernels(shape, uneven, monkeypatch):
-    monkeypatch.setattr(client, "cores", lambda: 2)
-    jaxpr = stage(lambda x: [mul(sin(x), x)], [ArrayType(shape, dtypes.float32)]).jaxpr
-    wanted = False if uneven and HAS_PLAIN_KERNELS else None
-    assert options_of(jaxpr).get(FUSION_EMITTERS) is wanted
-
-
-@pytest.mark.parametrize("name", ["sort", "cumsum", "remainder", "take"])
-def test_uneven_arrays_of_other_programs_have_kernels_by_mlir(name, monkeypatch):
-    monkeypatch.setattr(client, "cores", lambda: 2)
-    programs = {
-        "sort": cnp.sort,
-        "cumsum": cnp.cumsum,
-        "remainder": lambda x: x % 0.5,
-        "take": lambda x: x[::-1][cnp.arange(5000)],
-    }
-    jaxpr = cv.make_jaxpr(programs[name])(np.ones(4097, np.float32)).jaxpr
-    assert options_of(jaxpr).get(FUSION_EMITTERS) is None
-
-
-def test_uneven_arrays_in_functions_that_are_called_have_plain_kernels(monkeypatch):
-    monkeypatch.setattr(client, "cores", lambda: 2)
-    inner = jit(lambda x: cv.nn.relu(cnp.tanh(x)))
-    jaxpr = cv.make_jaxpr(lambda x: inner(x).sum())(np.ones(4097, np.float32)).jaxpr
-    wanted = False if HAS_PLAIN_KERNELS else None
-    assert options_of(jaxpr).get(FUSION_EMITTERS) is wanted
-
-
-def test_kernels_that_are_alike_are_made_once():
-    def several(*xs):
-        return [mul(sin(x), x) for x in xs]
-
-    for count, plain in ((2, HAS_PLAIN_KERNELS), (3, False)):
-        jaxpr = stage(several, [ArrayType((4,), dtypes.float32)] * count).jaxpr
-        assert (FUSION_EMITTERS in options_of(jaxpr)) == plain
-
-
-def test_kernels_with_constants_of_their_own_are_not_alike():
-    def polynomial(constants):
-        x = ArrayType((4,), dtypes.float32)
-        return stage(lambda x: [mul(x, np.float32(c)) for c in constants], [x]).jaxpr
-
-    for constants, plain in ((range(8), HAS_PLAIN_KERNELS), ([1] * 8, False)):
-        assert (FUSION_EMITTERS in options_of(polynomial(constants))) == plain
 
 
 def test_of_what_another_module_does_nothing_is_known():

@@ -123,9 +123,15 @@ def test_the_same_result_twice_and_arguments_as_results():
 # -- who does not ----------------------------------------------------------------------
 
 
-def test_small_arrays_and_short_rows_are_left_to_xla():
+def test_small_arrays_are_left_to_xla():
     assert not loops(adam, *arrays(4, (LARGE // 2,)))
-    assert not loops(adam, *arrays(4, (LARGE // 8, 8)))
+
+
+def test_short_rows_share_a_loop_as_one_row():
+    args = arrays(4, (LARGE // 8, 8))
+    assert loops(adam, *args) == 1
+    assert kernels(adam, *args) == 1
+    check_values(adam, *args)
 
 
 def test_one_result_is_left_to_xla():

@@ -4,26 +4,26 @@ Every path to XLA ends here: ``jit``, and eager operations that are too large fo
 """
 
 import logging
-import math
 import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from itertools import compress, dropwhile
+from itertools import compress
 from typing import Any
 
 from covector import options
 from covector.core import dtypes
 from covector.core.effects import Effect
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, used_inputs
+from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.source import user_level
 from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError, DonationWarning
-from covector.lowering import hlo, module, tokens
+from covector.lowering import hlo, module, plain_kernels, tokens
 from covector.lowering.compiled import CompiledProgram, ShardedProgram
 from covector.lowering.element_loops import with_element_loops
+from covector.lowering.long_rows import with_long_rows
 from covector.lowering.placement import MeshPlacement, Placement
 from covector.runtime import (
     client,
@@ -49,25 +49,6 @@ logger = logging.getLogger("covector.compile")
 #: overlap: that list grows with the square of their number, and takes half of the time
 #: to compile the gradient of a scan of 200 scalars. Loops over arrays need it.
 MANY_SCALARS = 1000
-#: Elements of an array up to which XLA's plain kernels are as quick as its fusions, and
-#: up to which LLVM does not make their compiling long by unrolling nested loops.
-FEW_ELEMENTS, FEW_IN_LOOPS = 1024, 32
-#: Elements from which XLA may divide an array among the cores, and along its other axes
-#: those from which that needs no care with each element.
-DIVIDED, LONG_ROWS = 4096, 32
-#: Operations besides those on elements of which programs of uneven arrays have plain
-#: kernels, and operations on elements that take several times as long with them.
-_WITH_ELEMENTS = frozenset({
-    "broadcast_in_dim", "reshape", "iota", "stop_gradient", "bitcast_convert_type",
-    "random_bits", "random_seed", "random_wrap", "random_unwrap",
-    "reduce_sum", "reduce_prod", "reduce_or", "reduce_and",
-    "reduce_max", "reduce_min", "reduce_max_of_numbers",
-})  # fmt: skip
-_NOT_PLAIN = frozenset({
-    "rem", "lgamma", "gamma", "digamma", "polygamma", "zeta", "log_beta",
-    "igamma", "igammac", "igamma_derivative", "gamma_density",
-    "regularized_incomplete_beta",
-})  # fmt: skip
 #: Bytes of the arrays that a program takes and gives, on average, up to which it leaves
 #: cores to Python; of larger ones XLA divides the work among all.
 SMALL = 65_536
@@ -151,6 +132,8 @@ class LoweredProgram:
         """The program as it is lowered: its effects in order, loops for results."""
         program = tokens.ordered(program)
         alone = self.platform == "cpu" and self.mesh_placement is None
+        if alone:
+            program = with_long_rows(program)
         # A result in the memory of an argument is written while that is read, which a
         # loop for several results cannot do.
         if any(given_up) or not alone:
@@ -247,7 +230,8 @@ def _options_by_content(lowered: hlo.Module, jaxpr: Jaxpr) -> dict[str, Any]:
         # Sums of 8-bit floats beyond their range would become -0.
         found[SMALL_LOOP_BYTES] = 0
     elif HAS_PLAIN_KERNELS and (
-        _suits_plain_kernels(lowered, jaxpr) or _has_uneven_arrays(lowered, jaxpr)
+        plain_kernels.are_compiled_sooner(lowered.shapes, jaxpr)
+        or plain_kernels.run_sooner(lowered.shapes, jaxpr)
     ):
         found[FUSION_EMITTERS] = False
     if lowered.scalars > MANY_SCALARS:
@@ -257,56 +241,6 @@ def _options_by_content(lowered: hlo.Module, jaxpr: Jaxpr) -> dict[str, Any]:
         # 0.6. One choice is made for a program: other sums lose, at worst two thirds.
         found[LIBRARY_FUSIONS] = DOTS
     return found
-
-
-def _suits_plain_kernels(lowered: hlo.Module, jaxpr: Jaxpr) -> bool:
-    """Whether a program is compiled sooner, and is as quick, without MLIR between HLO
-    and LLVM: one of small arrays, that does not do the same again and again, since
-    equal kernels are made once only with it (decision 35).
-    """
-    for shape in lowered.shapes:
-        size = math.prod(shape)
-        if size > FEW_ELEMENTS or (size > FEW_IN_LOOPS and max(shape) < size):
-            return False
-    kinds = {(e.op, *map(_kind, e.inputs)) for e in jaxpr.equations}
-    return len(jaxpr.equations) <= 2 * len(kinds)
-
-
-def _has_uneven_arrays(lowered: hlo.Module, jaxpr: Jaxpr) -> bool:
-    """Whether a program on elements has arrays that cores cannot divide evenly.
-
-    In kernels that MLIR makes, each element is then asked whether it is there, which
-    makes no vectors: softplus of 399,999 numbers on two cores takes 3.6 ms, of 400,000
-    0.5, and so do both with plain kernels (decision 35).
-    """
-    cores = client.cores()
-    shapes = [list(dropwhile(lambda n: n == 1, shape)) for shape in lowered.shapes]
-    uneven = [
-        math.prod(shape) >= DIVIDED
-        for shape in shapes
-        if shape and shape[0] % cores and math.prod(shape[1:]) < LONG_ROWS
-    ]
-    return any(uneven) and jaxpr.memo(_is_on_elements)
-
-
-def _is_on_elements(jaxpr: Jaxpr) -> bool:
-    """Whether a program has only operations on elements, and what goes with them
-    (memoise on the program).
-    """
-    for e in jaxpr.equations:
-        name, called = e.op.name, e.op.in_place
-        if called is not None:
-            if not called.memo(_is_on_elements):
-                return False
-        elif name in _NOT_PLAIN or not (e.op.element_wise or name in _WITH_ELEMENTS):
-            return False
-    return True
-
-
-def _kind(operand: Atom) -> Any:
-    """What makes kernels of operands different: a type, and the value of a constant."""
-    type_ = operand.type
-    return type_ if type(operand) is Var else (type_, operand.host().tobytes())
 
 
 def _warn_of_idle_memory(

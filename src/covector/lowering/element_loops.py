@@ -32,6 +32,7 @@ from covector.core.jaxpr import (
 from covector.core.primitive import ManyResults, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
+from covector.lowering.long_rows import View, rows_behind_views
 from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
@@ -262,8 +263,8 @@ class _Grouping:
         if i is None:
             return True
         e = self.equations[i]
-        if e.op.regions or e.op.element_wise:
-            return bool(e.op.regions)
+        if e.op.regions or e.op.element_wise or type(e.op) is View:
+            return not e.op.element_wise
         work = e.work
         return work is not None and work.flops > 0
 
@@ -300,10 +301,14 @@ def with_element_loops(jaxpr: Jaxpr, least: int = LARGE) -> Jaxpr:
     """The program, with loops for several of its outputs of at least so many elements
     where these are quicker (memoise on the program).
     """
-    if sum([_is_large(v, least) for v in jaxpr.outputs]) <= 1:
+    if len(jaxpr.outputs) < 2:
+        return jaxpr
+    outputs = jaxpr.memo(rows_behind_views)
+    if sum([_is_large(v, least) for v in outputs]) <= 1:
         return jaxpr
     written = jaxpr.memo(inlined, _called)
-    outputs = dict.fromkeys([v for v in written.outputs if _is_large(v, least)])
+    outputs = written.memo(rows_behind_views)
+    outputs = dict.fromkeys([v for v in outputs if _is_large(v, least)])
     grouping = _Grouping(written, outputs)
     return _rewritten(written, grouping) if grouping.groups else jaxpr
 

@@ -20,6 +20,7 @@ from covector.lowering.element_loops import (
     steps_at_once,
     with_element_loops,
 )
+from covector.lowering.long_rows import LEAST_IN_LOOPS, with_long_rows
 from covector.lowering.short_floats import bits_of, cast
 from covector.lowering.spelling import HloValue
 from covector.operations.casting import convert
@@ -43,6 +44,7 @@ def lower_while(
     if op.settles and not test_consts:
         in_passes = body.memo(_in_passes, test, len(consts))
     if in_passes is None:
+        body = body.memo(with_long_rows, LEAST_IN_LOOPS)
         body = body.memo(with_element_loops, LARGE_IN_LOOPS)
         return _while(ctx, test, body, test_consts, consts, carry)
     test, body = in_passes
@@ -266,6 +268,9 @@ def lower_scan(
         last = _lower_in_passes(scan, ctx, lowering, carry)
         if last is not None:
             return last
+    if ctx.is_of_one_cpu and _is_large_step(scan.jaxpr):
+        whole = scan.num_consts + scan.num_carry, scan.num_carry
+        lowering.program = scan.jaxpr.memo(with_long_rows, LEAST_IN_LOOPS, *whole)
     ys = [ctx.constant(0, t) for t in lowering.stored_types]
     # A symbolic length has no known remainder.
     known = type(scan.length) is int
