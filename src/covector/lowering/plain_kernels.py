@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from itertools import dropwhile
 from typing import Any
 
-from covector.core import dtypes
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
 from covector.core.types import Shape
 from covector.lowering.long_rows import cost_of_each
@@ -33,8 +32,8 @@ _WITH_ELEMENTS = frozenset({
     "slice", "dynamic_slice", "rev", "roll", "gather", "stack", "unstack", "cumsum",
     "sort", "dot_general", "fft", "computed_once", "optimization_barrier",
 })  # fmt: skip
-#: Operations that take longer with them, as do remainders of floats: it pays only
-#: where the rest of the program has as many operations on each element.
+#: Operations that take longer with them: it pays only where the rest of the program has
+#: as many operations on each element.
 _TAKE_LONGER, _LONG = frozenset({"scatter", "scatter-add"}), 8
 #: operations on elements that take several times as long with them
 _NOT_PLAIN = frozenset({
@@ -87,7 +86,7 @@ def _is_on_elements(jaxpr: Jaxpr) -> bool:
     if not all(map(_goes_with_elements, written)):
         return False
     costs = [cost_of_each(e) for e in written if _is_large(e)]
-    return sum(costs) >= _LONG or not any(map(_takes_longer, written))
+    return sum(costs) >= _LONG or _TAKE_LONGER.isdisjoint([e.op.name for e in written])
 
 
 def _all_equations(jaxpr: Jaxpr) -> Iterable[Equation]:
@@ -113,12 +112,6 @@ def _goes_with_elements(e: Equation) -> bool:
     if e.op.regions:
         return name != "scan" or _stores_little(e)
     return name in _WITH_ELEMENTS or name in _TAKE_LONGER
-
-
-def _takes_longer(e: Equation) -> bool:
-    if e.op.name == "rem":
-        return dtypes.is_floating(e.outputs[0].type.dtype)
-    return e.op.name in _TAKE_LONGER
 
 
 def _stores_little(scan: Equation) -> bool:
