@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 
-#: elements from which a transpose should be a kernel by itself
-_WORTH_A_KERNEL = 2**17
+#: Bytes of a line of the cache, and of those that a core keeps for itself; bytes of a
+#: page of memory, and how many of these a core knows the places of.
+_LINE, _CACHE, _PAGE, _PAGES = 64, 3 << 18, 4096, 1024
 
 
 @operation
@@ -66,7 +67,9 @@ class Transpose(Primitive):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (result,), whole = ctx.in_types, ctx.out_types, ctx.whole
-        alone = self._is_large(source) and whole and _ends_the_program(ctx, whole)
+        alone = (
+            self._leaves_the_cache(source) and whole and _ends_the_program(ctx, whole)
+        )
         if not whole or not alone:
             return ctx.op("stablehlo.transpose", [x], permutation=self.permutation)
         if ctx.equation.inputs[0] not in whole.inputs:
@@ -75,12 +78,22 @@ class Transpose(Primitive):
         last = ctx.equation.outputs[0] in whole.outputs
         return out if last else by_itself(ctx, out, result)
 
-    def _is_large(self, x: ArrayType) -> bool:
-        """Whether there is much to move, and not in whole rows."""
-        if type(x.size) is not int or x.size < _WORTH_A_KERNEL:
+    def _leaves_the_cache(self, x: ArrayType) -> bool:
+        """Whether a kernel that writes the result in order has read more than a core
+        keeps, when it comes back to the line of the cache where it began.
+        """
+        if type(x.size) is not int:
             return False
         long = [p for p in self.permutation if x.shape[p] > 1]
-        return long[-1] != max(long)
+        if long == sorted(long) or long[-1] == max(long):
+            return False
+        between = prod([x.shape[p] for p in long[long.index(max(long)) + 1 :]])
+        distance = prod(x.shape[long[-1] + 1 :]) * x.storage.itemsize
+        # At a multiple of a power of two, lines share the places that they can be at.
+        shared = max(distance & -distance, _LINE) // _LINE
+        if between * min(distance, _LINE) * shared > _CACHE:
+            return True
+        return between * min(distance, _PAGE) > _PAGES * _PAGE
 
 
 def are_axes(axes: Sequence[int], ndim: int) -> bool:
