@@ -8,6 +8,7 @@ in memory. The array is seen as (before, n, after):
     after ≥ 16                 one loop; the slab is contiguous before · after > 8
     a loop over blocks of rows, for each a loop along the axis
       and n short              the axis is brought to the front, and back
+      and n · after ≤ 16       no loop: all elements take each of the axis, or not
     before · after ≤ 4         the axis is cut into parts, which run side by side; what
       and n long               came before each part is combined with it afterwards
 """
@@ -22,8 +23,13 @@ from covector.core.convert import scalar
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.lowering.spelling import HloValue
+from covector.operations.arithmetic import add, mul
 from covector.operations.broadcasting import BroadcastInDim, filled, move_axis
+from covector.operations.comparison import ge, le
+from covector.operations.creation import Iota
+from covector.operations.extrema import max_, min_
 from covector.operations.joining import Concatenate
+from covector.operations.selection import where
 from covector.operations.slicing import Pad
 from covector.operations.transposing import Reshape
 from covector.operations.tree_reduce import cut
@@ -37,6 +43,8 @@ _WIDTH = 8
 _CONTIGUOUS = 16
 #: up to this length an axis is transposed; from the other on it is cut into parts
 _SHORT, _LONG = 64, 2048
+#: up to so many contiguous numbers there is no loop, if combining two takes little
+_VERY_SHORT, _LITTLE = 16, (add, mul, max_, min_)
 
 INDEX = ArrayType((), dtypes.int32)
 
@@ -54,6 +62,8 @@ def lower_on_cpu(op: Any, ctx: "Lowering", x: HloValue) -> HloValue:
     many = not known or after >= _CONTIGUOUS
     rows = before if many else max(1, _WIDTH // after)
     if known and rows < before and n <= _SHORT:
+        if n * after <= _VERY_SHORT and op.combine in _LITTLE:
+            return ctx.through(lambda x: [_at_once(op, x)], x)
         return ctx.through(lambda x: [_in_front(op, x)], x)
     flat = ArrayType((before, n, after), type_.dtype)
     x = ctx.op("stablehlo.reshape", [x], [flat])
@@ -62,6 +72,30 @@ def lower_on_cpu(op: Any, ctx: "Lowering", x: HloValue) -> HloValue:
     else:
         out = _along(op, ctx, x, flat)
     return ctx.op("stablehlo.reshape", [out], [type_])
+
+
+def _at_once(op: Any, x: Value) -> Value:
+    """The operation on all elements at once: step by step, those that are not before
+    an element of the axis are combined with it.
+    """
+    axis, shape = op.axis, x.type.shape
+    place = Iota(dtypes.int32, shape, axis)()
+    order = range(shape[axis])
+    first, *rest = reversed(order) if op.reverse else order
+    total = _repeated(x, axis, first)
+    for k in rest:
+        here = scalar(k, dtypes.int32)
+        reached = le(place, here) if op.reverse else ge(place, here)
+        total = where(reached, op.combine(total, _repeated(x, axis, k)), total)
+    return total
+
+
+def _repeated(x: Value, axis: int, k: int) -> Value:
+    """``x`` with element ``k`` along an axis in place of all."""
+    shape = x.type.shape
+    kept = tuple([a for a in range(len(shape)) if a != axis])
+    one = Reshape(tuple([shape[a] for a in kept]))(cut(x, axis, k, k + 1))
+    return BroadcastInDim(shape, kept)(one)
 
 
 def _in_front(op: Any, x: Value) -> Value:

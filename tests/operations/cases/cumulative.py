@@ -68,7 +68,16 @@ def _rows(op, ufunc, rtol=None):
             derivative=False,
             dtypes=("float32", "bfloat16"),
         ),
+        row(
+            np.tile(_special, (10, 1)),
+            1,
+            name=f"{name} of special values in many rows",
+            derivative=False,
+            dtypes=("float32", "bfloat16"),
+        ),
         _many(op, ufunc, (2500,), 0, True),
+        _many(op, ufunc, (19, 5), 1),
+        _many(op, ufunc, (19, 5, 3), 1, True),
     ]
 
 
