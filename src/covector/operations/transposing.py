@@ -135,6 +135,11 @@ def by_itself(ctx: "Lowering", x: HloValue, type_: ArrayType) -> HloValue:
     return ctx.call(identity(type_.strong(), "computed_once"), [x], separate=True)[0]
 
 
+def in_memory(ctx: "Lowering", x: HloValue, type_: ArrayType) -> HloValue:
+    """While lowering: ``x``, which nothing that reads it computes again."""
+    return ctx.call_kernel(identity(type_.strong(), "in_memory"), [x])[0]
+
+
 @operation
 class Reshape(Primitive):
     """The same elements in row-major order, in another shape."""
