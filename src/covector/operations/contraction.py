@@ -29,6 +29,7 @@ from covector.core.primitive import Linear, Operand, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering import hlo
 from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add, mul
 from covector.operations.broadcasting import BroadcastInDim
@@ -72,7 +73,7 @@ FEW_TERMS = 16
 SMALL = 64
 TINY = 32
 # So are those of many short rows with one small matrix: 20,000 × 3 by 3 × 3 0.31 → 0.01
-# ms, 2,000 × 5 by 5 × 2 22 → 7 µs. Of three terms XLA makes more of a task than of four.
+# ms, 2,000 × 5 by 5 × 2 22 → 7 µs.
 MANY_ROWS = 128
 FEW = 8
 FEW_OF_THREE = 32
@@ -321,10 +322,12 @@ class DotGeneral(Bilinear):
         algorithm = algorithm_of(self.precision, left.dtype, right.dtype)
         if ctx.platform == "cpu" and algorithm is None and self._is_small(left, right):
             return ctx.through(self._term_by_term, lhs, rhs)
-        if ctx.is_of_one_cpu and algorithm is None and self._is_narrow(left, right):
-            # A part of the kernel are the products, and not what they are of.
-            lhs, rhs = in_memory(ctx, lhs, left), in_memory(ctx, rhs, right)
-            return ctx.through(self._term_by_term, lhs, rhs)
+        if ctx.is_of_one_cpu and algorithm is None:
+            number = self._of_many_rows(left, right)
+            if number is not None and not hlo.is_transposed((lhs, rhs)[number]):
+                # A part of the kernel are the products, and not what they are of.
+                lhs, rhs = in_memory(ctx, lhs, left), in_memory(ctx, rhs, right)
+                return ctx.through(self._term_by_term, lhs, rhs)
         if algorithm is not None:
             kinds = [storage_of(kind, algorithm) for kind in algorithm[:2]]
             working = algorithm.accumulation_type
@@ -352,18 +355,24 @@ class DotGeneral(Bilinear):
         small = 0 < terms <= FEW_TERMS and rows * columns <= limit
         return batch >= MANY and small and not dtypes.is_bool(lhs.dtype)
 
-    def _is_narrow(self, lhs: ArrayType, rhs: ArrayType) -> bool:
-        """Whether this is the product of many short rows and one small matrix."""
+    def _of_many_rows(self, lhs: ArrayType, rhs: ArrayType) -> int | None:
+        """The number of the operand that is many short rows, if the other one is a
+        small matrix.
+        """
         left, right = self.sides(lhs.ndim, rhs.ndim)
-        numbers = [(lhs, left.free), (lhs, left.contracted), (rhs, right.free)]
-        sizes = [math.prod([t.shape[a] for a in side]) for t, side in numbers]
-        if left.batch or not all([type(n) is int for n in sizes]):
-            return False
-        rows, terms, columns = sizes
-        few = FEW_OF_THREE if terms == 3 else FEW
-        narrow = rows >= MANY_ROWS and 0 < terms <= FEW and 0 < columns <= few
-        numeric = not (dtypes.is_bool(lhs.dtype) or dtypes.is_complex(lhs.dtype))
-        return narrow and numeric and left.contracted == (lhs.ndim - 1,)
+        pairs = [(lhs, left.free), (rhs, right.free), (lhs, left.contracted)]
+        sizes = [math.prod([t.shape[a] for a in side]) for t, side in pairs]
+        plain = not (dtypes.is_bool(lhs.dtype) or dtypes.is_complex(lhs.dtype))
+        if left.batch or not plain or not all([type(n) is int for n in sizes]):
+            return None
+        *free, terms = sizes
+        number = int(free[0] < free[1])
+        # Of three terms XLA makes more of a task than of four. Columns that become
+        # rows are no gain where there are more.
+        few = FEW_OF_THREE if terms == 3 else FEW // (1 + number)
+        narrow = max(free) >= MANY_ROWS and 0 < terms <= FEW and 0 < min(free) <= few
+        in_rows = (left, right)[number].contracted == ((lhs, rhs)[number].ndim - 1,)
+        return number if narrow and in_rows else None
 
     def _term_by_term(self, lhs: Value, rhs: Value) -> Sequence[Array]:
         (out,) = self.type_rule(lhs.type, rhs.type)
