@@ -8,6 +8,7 @@ SUBJECTS = tuple(
     for name in (
         "elementwise",
         "reductions",
+        "short_rows",
         "products",
         "windows",
         "sorting",

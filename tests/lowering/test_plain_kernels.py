@@ -103,6 +103,7 @@ UNEVEN = {
     "argmax": (lambda x: cnp.argmax(nn.softplus(x)), True),
     "reversed": (lambda x: nn.softplus(x[::-1]), True),
     "take": (lambda x: cnp.exp(x[PLACES]), True),
+    "formulas of what is taken": (lambda x: nn.softplus(x[PLACES]), False),
     "integers": (lambda x: (x * 9).astype("int32") % 7, True),
     "random integers": (lambda x: random.randint(random.key(0), x.shape, 0, 9), True),
     "histogram": (lambda x: cnp.histogram(x, 20)[0], True),

@@ -131,11 +131,6 @@ def is_argument(x: HloValue) -> bool:
     return isinstance(x.owner, ir.Block)
 
 
-def is_transposed(x: HloValue) -> bool:
-    """Whether a value is an array with its axes in another order."""
-    return not is_argument(x) and x.owner.operation.name == "stablehlo.transpose"
-
-
 def counts_along(x: HloValue, axis: int) -> bool:
     """Whether a value is known to be 0, 1, 2, … along an axis."""
     if is_argument(x):

@@ -165,6 +165,11 @@ class Lowering:
             return x
         return self.broadcast(x, operand.with_shape(shape))
 
+    def is_transposed(self, x: HloValue) -> bool:
+        """Whether a value is an array with its axes in another order."""
+        made = None if hlo.is_argument(x) else x.owner.operation.name
+        return made == "stablehlo.transpose"
+
     def replicated(self, x: Value, type: ArrayType, free: int = 0) -> Value:
         """``x`` replicated, for an operation that cannot be partitioned but along the
         first ``free`` axes.

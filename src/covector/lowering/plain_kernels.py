@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import dropwhile
 from typing import Any
 
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, inlined, variables
 from covector.core.types import Shape
 from covector.lowering.long_rows import cost_of_each
 from covector.runtime import client
@@ -34,7 +34,9 @@ _WITH_ELEMENTS = frozenset({
 })  # fmt: skip
 #: Operations that take longer with them: it pays only where the rest of the program has
 #: as many operations on each element.
-_TAKE_LONGER, _LONG = frozenset({"scatter", "scatter-add"}), 8
+_TAKE_LONGER, _MORE = frozenset({"scatter", "scatter-add"}), 8
+#: operations of the processor that a formula takes, and that a function does at most
+_LONG = 16
 #: operations on elements that take several times as long with them
 _NOT_PLAIN = frozenset({
     "lgamma", "gamma", "digamma", "polygamma", "zeta", "log_beta",
@@ -85,19 +87,35 @@ def _is_on_elements(jaxpr: Jaxpr) -> bool:
     written = list(_all_equations(jaxpr))
     if not all(map(_goes_with_elements, written)):
         return False
+    gathered = {v for e in written if e.op.name == "gather" for v in e.outputs}
+    if any(
+        [
+            _reads_often(e) and not gathered.isdisjoint(variables(e.inputs))
+            for e in written
+        ]
+    ):
+        return False
     costs = [cost_of_each(e) for e in written if _is_large(e)]
-    return sum(costs) >= _LONG or _TAKE_LONGER.isdisjoint([e.op.name for e in written])
+    return sum(costs) >= _MORE or _TAKE_LONGER.isdisjoint([e.op.name for e in written])
 
 
 def _all_equations(jaxpr: Jaxpr) -> Iterable[Equation]:
     """The equations of a program, and of those that it carries."""
-    for e in jaxpr.equations:
-        if e.op.in_place is not None:
-            yield from _all_equations(e.op.in_place)
-            continue
+    for e in jaxpr.memo(inlined, _in_place).equations:
         yield e
         for region in e.op.regions:
             yield from _all_equations(region.jaxpr)
+
+
+def _in_place(e: Equation) -> Jaxpr | None:
+    return e.op.in_place
+
+
+def _reads_often(e: Equation) -> bool:
+    """Whether it is a formula that has an operand in several places: what is gathered
+    is then read as often, without vectors.
+    """
+    return e.op.element_wise and cost_of_each(e) > _LONG
 
 
 def _is_large(e: Equation) -> bool:

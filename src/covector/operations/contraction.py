@@ -23,16 +23,12 @@ from covector.core.annotations import (
     Value,
     Values,
 )
-from covector.core.array_like import Array
 from covector.core.host_budget import CALL
 from covector.core.primitive import Linear, Operand, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
-from covector.lowering import hlo
 from covector.lowering.spelling import HloResults, HloValue
-from covector.operations.arithmetic import add, mul
-from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.casting import ConvertElementType, convert
 from covector.operations.families import Bilinear
 from covector.operations.precision import (
@@ -49,8 +45,7 @@ from covector.operations.precision import (
     swapped,
     working_dtype,
 )
-from covector.operations.slicing import Slice
-from covector.operations.transposing import Reshape, Transpose, in_memory
+from covector.operations.transposing import Transpose
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -64,19 +59,6 @@ BLAS_LIMIT = 128**3
 LOOP_LIMIT = 2**16
 #: multiplications that BLAS does in a µs
 BLAS_PACE = 10_000
-
-# On CPUs many small products are formed term by term: XLA would call a routine, or run
-# a loop over single elements, for each. 4096 products of 8×8: 0.21 → 0.08 ms, 4000 of
-# 5×5: 1.9 → 0.07. Products with a vector win only where they are tiny.
-MANY = 16
-FEW_TERMS = 16
-SMALL = 64
-TINY = 32
-# So are those of many short rows with one small matrix: 20,000 × 3 by 3 × 3 0.31 → 0.01
-# ms, 2,000 × 5 by 5 × 2 22 → 7 µs.
-MANY_ROWS = 128
-FEW = 8
-FEW_OF_THREE = 32
 
 
 class Side(NamedTuple):
@@ -320,14 +302,12 @@ class DotGeneral(Bilinear):
         left, right = ctx.in_types
         (out,) = ctx.out_types
         algorithm = algorithm_of(self.precision, left.dtype, right.dtype)
-        if ctx.platform == "cpu" and algorithm is None and self._is_small(left, right):
-            return ctx.through(self._term_by_term, lhs, rhs)
-        if ctx.is_of_one_cpu and algorithm is None:
-            number = self._of_many_rows(left, right)
-            if number is not None and not hlo.is_transposed((lhs, rhs)[number]):
-                # A part of the kernel are the products, and not what they are of.
-                lhs, rhs = in_memory(ctx, lhs, left), in_memory(ctx, rhs, right)
-                return ctx.through(self._term_by_term, lhs, rhs)
+        if ctx.platform == "cpu" and algorithm is None:
+            from covector.operations import contraction_on_cpu  # noqa: PLC0415
+
+            made = contraction_on_cpu.lower(self, ctx, lhs, rhs)
+            if made is not None:
+                return made
         if algorithm is not None:
             kinds = [storage_of(kind, algorithm) for kind in algorithm[:2]]
             working = algorithm.accumulation_type
@@ -343,59 +323,6 @@ class DotGeneral(Bilinear):
             **self._attributes(algorithm, ctx.platform),
         )
         return lower_converted(ctx, made, out.with_dtype(working), out.dtype)
-
-    def _is_small(self, lhs: ArrayType, rhs: ArrayType) -> bool:
-        """Whether these are many products of small matrices."""
-        left, right = self.sides(lhs.ndim, rhs.ndim)
-        batch, rows, terms = [
-            int(math.prod([lhs.shape[a] for a in side])) for side in left
-        ]
-        columns = int(math.prod([rhs.shape[a] for a in right.free]))
-        limit = SMALL if min(rows, columns) > 1 else TINY // max(terms, 1)
-        small = 0 < terms <= FEW_TERMS and rows * columns <= limit
-        return batch >= MANY and small and not dtypes.is_bool(lhs.dtype)
-
-    def _of_many_rows(self, lhs: ArrayType, rhs: ArrayType) -> int | None:
-        """The number of the operand that is many short rows, if the other one is a
-        small matrix.
-        """
-        left, right = self.sides(lhs.ndim, rhs.ndim)
-        pairs = [(lhs, left.free), (rhs, right.free), (lhs, left.contracted)]
-        sizes = [math.prod([t.shape[a] for a in side]) for t, side in pairs]
-        plain = not (dtypes.is_bool(lhs.dtype) or dtypes.is_complex(lhs.dtype))
-        if left.batch or not plain or not all([type(n) is int for n in sizes]):
-            return None
-        *free, terms = sizes
-        number = int(free[0] < free[1])
-        # Of three terms XLA makes more of a task than of four. Columns that become
-        # rows are no gain where there are more.
-        few = FEW_OF_THREE if terms == 3 else FEW // (1 + number)
-        narrow = max(free) >= MANY_ROWS and 0 < terms <= FEW and 0 < min(free) <= few
-        in_rows = (left, right)[number].contracted == ((lhs, rhs)[number].ndim - 1,)
-        return number if narrow and in_rows else None
-
-    def _term_by_term(self, lhs: Value, rhs: Value) -> Sequence[Array]:
-        (out,) = self.type_rule(lhs.type, rhs.type)
-        left, right = self.sides(lhs.type.ndim, rhs.type.ndim)
-        working = working_dtype(lhs.type.dtype, out.dtype)
-        working = ON_HOST.get(working, working)
-        x = Transpose(left.contracted + left.batch + left.free)(convert(lhs, working))
-        y = Transpose(right.contracted + right.batch + right.free)(
-            convert(rhs, working)
-        )
-        count = len(left.contracted)
-        terms, axes = x.type.shape[:count], tuple(range(out.ndim))
-        rows = axes[: x.type.ndim - count]
-        columns = axes[: len(left.batch)] + axes[len(rows) :]
-        total: Any = None
-        for position in np.ndindex(*terms):
-            pair = [
-                BroadcastInDim(out.shape, kept)(_entry(z, position))
-                for z, kept in ((x, rows), (y, columns))
-            ]
-            term = mul(*pair)
-            total = term if total is None else add(total, term)
-        return [convert(total, out.dtype)]
 
     def _attributes(
         self, algorithm: DotAlgorithm | None, platform: str
@@ -415,13 +342,6 @@ class DotGeneral(Bilinear):
 
 def _rest(rank: int, axes: Axes) -> Axes:
     return tuple([a for a in range(rank) if a not in axes])
-
-
-def _entry(x: Value, position: tuple[int, ...]) -> Value:
-    """The subarray at an index of the leading axes."""
-    rest = x.type.shape[len(position) :]
-    limits = (*[k + 1 for k in position], *rest)
-    return Reshape(rest)(Slice((*position, *[0] * len(rest)), limits)(x))
 
 
 def _past(axes: Axes, dim: int | None) -> Axes:
