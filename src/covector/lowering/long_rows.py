@@ -222,8 +222,7 @@ class _Islands:
             return True
         if e.op.name == "reshape":
             return all([self._is_in_memory(v) for v in variables(e.inputs)])
-        work = e.work
-        return not e.op.element_wise and work is not None and work.flops > 0
+        return _is_kernel(e)
 
     def _stays(self, v: Var, root: Var) -> bool:
         """Whether what an island makes is read by itself only, or from memory in any
@@ -233,7 +232,8 @@ class _Islands:
             return True
         outside = [e for e in self.readers.get(v, ()) if self.root_of(e) is not root]
         inside = v not in self.jaxpr.outputs
-        return inside and all([_is_total(e) or _reads_memory(e) for e in outside])
+        of_memory = [_is_total(e) or e.op.regions or _is_kernel(e) for e in outside]
+        return inside and all(of_memory)
 
 
 def _is_of_one_number(e: Equation) -> bool:
@@ -248,15 +248,14 @@ def _is_total(e: Equation) -> bool:
     return is_of_one and len(axes) == e.inputs[0].type.ndim > 0
 
 
-def _reads_memory(e: Equation) -> bool:
-    """Whether an operation reads its operands from memory: it is no part of a kernel
-    that others are a part of.
+def _is_kernel(e: Equation) -> bool:
+    """Whether an operation is no part of a kernel that others are a part of: it takes
+    its operands from memory, and gives its results there.
     """
+    if e.op.element_wise or e.op.name.startswith("reduce_"):
+        return False
     work = e.work
-    reduces = e.op.name.startswith("reduce_")
-    return bool(e.op.regions) or (
-        work is not None and work.flops > 0 and not reduces and not e.op.element_wise
-    )
+    return work is not None and work.flops > 0
 
 
 def cost_of_each(e: Equation) -> int:

@@ -115,7 +115,7 @@ def _reads_often(e: Equation) -> bool:
     """Whether it is a formula that has an operand in several places: what is gathered
     is then read as often, without vectors.
     """
-    return e.op.element_wise and cost_of_each(e) > _LONG
+    return _is_large(e) and cost_of_each(e) > _LONG
 
 
 def _is_large(e: Equation) -> bool:
