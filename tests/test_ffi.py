@@ -64,9 +64,11 @@ XLA_FFI_Error *another(XLA_FFI_CallFrame *frame) { return affine(frame); }
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def library(tmp_path_factory):
-    """The kernel, compiled and known as ``affine``."""
+    """The kernel, compiled and known as ``affine``: once in a process, also where a
+    worker comes back to these tests after others.
+    """
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.skip("there is no C compiler here")
