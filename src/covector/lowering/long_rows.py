@@ -19,7 +19,7 @@ vectors. (Decision 37 has the times.)
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -113,10 +113,6 @@ def rows_behind_views(jaxpr: Jaxpr) -> list[Atom]:
     return replaced(behind, jaxpr.outputs)
 
 
-def _made(equations: Iterable[Equation]) -> list[Var]:
-    return [v for e in equations for v in e.outputs]
-
-
 def _is_of_short_rows(type_: ArrayType, least: int) -> bool:
     """Whether an array is large, and LLVM makes no vectors, or poor ones, of its
     innermost loop.
@@ -169,8 +165,9 @@ class _Islands:
         #: the equations of each island
         self.by_root: dict[Var, list[Equation]] = {}
         for e in jaxpr.equations:
-            if e.outputs and e.outputs[0] in self._above:
-                self.by_root.setdefault(self.root(e.outputs[0]), []).append(e)
+            root = self.root_of(e)
+            if root is not None:
+                self.by_root.setdefault(root, []).append(e)
         self.readers: dict[Var, list[Equation]] = {}
         for e in jaxpr.equations:
             for v in set(variables(e.inputs)):
@@ -199,7 +196,7 @@ class _Islands:
         memory for it, or it takes long.
         """
         equations = self.by_root[root]
-        inside = set(_made(equations))
+        inside = {v for e in equations for v in e.outputs}
         shape = root.type.shape
         taken = {
             a

@@ -85,7 +85,7 @@ class Transpose(Primitive):
         if type(x.size) is not int:
             return False
         long = [p for p in self.permutation if x.shape[p] > 1]
-        if long == sorted(long) or long[-1] == max(long):
+        if not long or long[-1] == max(long):
             return False
         between = prod([x.shape[p] for p in long[long.index(max(long)) + 1 :]])
         distance = prod(x.shape[long[-1] + 1 :]) * x.storage.itemsize
