@@ -75,3 +75,43 @@ def test_the_gradient_of_a_large_window_is_that_of_its_elements():
     wanted[0] += 2 * u[0]
     wanted[-1] = 0
     np.testing.assert_allclose(cv.jit(cv.grad(loss))(u), wanted, rtol=1e-6)
+
+
+#: windows in an array, and in these windows, with a start for each
+WINDOWS = {
+    "six rows": lambda x, i: lax.dynamic_slice_in_dim(x, i, 6, 0),
+    "a block": lambda x, i: lax.dynamic_slice(x, (i, i), (6, 3)),
+    "of a column": lambda x, i: lax.dynamic_slice_in_dim(x[:, :1], i, 6, 0),
+    "transposed": lambda x, i: lax.dynamic_slice_in_dim(x.T, i, 3, 1).T,
+    "by an index of one": lambda x, i: lax.gather(
+        x,
+        cnp.asarray([i]),
+        lax.GatherDimensionNumbers((0, 1), (), (0,)),
+        (6, 5),
+        mode="clip",
+    ),
+}
+WITHIN = {
+    "an element": lambda d, k: lax.dynamic_index_in_dim(d, k, 0, keepdims=False),
+    "two": lambda d, k: lax.dynamic_slice_in_dim(d, k, 2, 0),
+    "by an index": lambda d, k: d[k],
+    "by an index of one": lambda d, k: d[cnp.asarray([k])],
+    "in one row": lambda d, k: lax.dynamic_slice_in_dim(d.reshape(-1), k, 2, 0),
+    "in a function": lambda d, k: cv.jit(
+        lambda d: lax.dynamic_index_in_dim(d, k, 0, keepdims=False)
+    )(d),
+}
+
+
+@pytest.mark.parametrize("within", WITHIN)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_window_in_a_window_is_brought_inside_each_by_itself(window, within):
+    """XLA makes one of them, at the sum of the starts, and brings only that inside."""
+
+    def read(x, i, k):
+        return WITHIN[within](WINDOWS[window](x, i), k)
+
+    x, compiled = np.arange(150, dtype=np.float32).reshape(30, 5), cv.jit(read)
+    for i, k in ((27, 3), (29, 1), (2, 7), (-40, 3), (100, -9), (5, 2)):
+        wanted = read(cnp.asarray(x), cnp.asarray(i), cnp.asarray(k))
+        np.testing.assert_array_equal(compiled(x, i, k), wanted)

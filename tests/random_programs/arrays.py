@@ -249,7 +249,7 @@ def reading_at_an_index(scope: Scope) -> None:
     if not x.shape:
         return
     n, rest = x.shape[0], x.shape[1:]
-    i, far = scope.index(n), scope.integer(())
+    i, far, half = scope.index(n), scope.integer(()), (n + 1) // 2
     many = scope.maker.choose([(2,), (3,), (2, 2)])
     rows = scope.index(n, many)
     options = [
@@ -266,6 +266,17 @@ def reading_at_an_index(scope: Scope) -> None:
             f"lax.dynamic_slice({{0}}, ({{1}},) + (0,) * {len(rest)}, (1, *{{0}}.shape[1:]))",
             [x, far],
             (1, *rest),
+        ),
+        (
+            f"lax.dynamic_slice_in_dim({{0}}, {{1}}, {half})[{{1}} % {half}]",
+            [x, far],
+            rest,
+        ),
+        (
+            f"lax.dynamic_index_in_dim(lax.dynamic_slice_in_dim({{0}}, {{1}}, {half}), "
+            "{1} // 2, keepdims=False)",
+            [x, far],
+            rest,
         ),
         ("{0}[..., {1} % {0}.shape[-1]]", [x, rows], (*x.shape[:-1], *many)),
         ("{0}[None, ::-1][:, {1}]", [x, i], (1, *rest)),
@@ -306,6 +317,17 @@ def writing_at_an_index(scope: Scope) -> None:
             ),
             ("lax.dynamic_update_index_in_dim({0}, {2}, {1}, 0)", [x, far, row]),
             ("lax.dynamic_update_slice_in_dim({0}, {2}[None], {1}, 0)", [x, i, row]),
+            ("{0}.at[1:].set({0}[:-1] / 2)", [x]),
+            (
+                "{0}.reshape(-1, 1).at[1:].set({0}.reshape(-1, 1)[:-1])"
+                ".reshape({0}.shape)",
+                [x],
+            ),
+            (
+                "lax.dynamic_update_slice_in_dim({0}, {0}[: ({0}.shape[0] + 1) // 2] / 2,"
+                " {1}, 0)",
+                [x, far],
+            ),
         ]
     )
     active = any([v.active for v in operands])

@@ -113,10 +113,11 @@ class Primitive(metaclass=Interned):
     #: whether it only moves elements, in a way in which XLA:CPU widens those of some
     #: dtypes first (``lowering/short_floats.py``)
     as_integers = False
-    #: whether it gives its first operand with a part overwritten or added to; whether
-    #: it gives a part of that, at places that the other operands name
+    #: the operand that overwrites, or is added to, a part of the first one, which it
+    #: gives; 0 where that is not what it does
+    updates_part = 0
+    #: whether it gives a part of its first operand, at places that the others name
     #: (``lowering/in_place.py``)
-    updates_part = False
     reads_part = False
     #: whether it gives the sum of its operands; ``adding(x, *operands)`` is the sum of
     #: an array and what it gives of zeros and those operands, where it updates a part

@@ -48,6 +48,11 @@ class Lowering:
         self.jaxpr: Jaxpr = None  # type: ignore[assignment]  set where they are
         #: the whole program, while its equations are lowered, and no others
         self.whole: Jaxpr | None = None
+        #: the program that one turn of a loop is, while it is lowered
+        self.turn: Jaxpr | None = None
+        #: whether the inputs of the program whose equations are being lowered are
+        #: arrays that have nothing in common
+        self.inputs_apart = False
         self.location: Any = None
         #: what lowers operations on values with their axes in another order
         #: (``axis_orders``), once there are any
@@ -217,6 +222,7 @@ class Lowering:
 
         What an operation is lowered as, staged meanwhile, has the line of its equation.
         """
+        apart = jaxpr is self.whole or jaxpr is self.turn
         if any(map(_updates_part, jaxpr.equations)) and self.module.is_of_one_cpu:
             # Many programs have none.
             from covector.lowering.in_place import (  # noqa: PLC0415
@@ -225,9 +231,9 @@ class Lowering:
 
             jaxpr = jaxpr.memo(with_updates_in_place, self.least_in_place)
         env: dict[Var, HloValue] = dict(zip(jaxpr.inputs, operands, strict=True))
-        outer = self.jaxpr, self.equation, self.location
+        outer = self.jaxpr, self.inputs_apart, self.equation, self.location
         running_outside = running.equation
-        self.jaxpr = jaxpr
+        self.jaxpr, self.inputs_apart = jaxpr, apart
         try:
             for equation in jaxpr.equations:
                 values = [
@@ -247,7 +253,7 @@ class Lowering:
                 env.update(zip(equation.outputs, outs, strict=True))
         finally:
             running.equation = running_outside
-        self.jaxpr, self.equation, self.location = outer
+        self.jaxpr, self.inputs_apart, self.equation, self.location = outer
         outs = [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
         if self.orders is not None:
             outs = [self.orders.plain(self, x) for x in outs]

@@ -7,6 +7,7 @@ moved inside. Over a batch of indices they are a gather and a scatter.
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from math import inf
+from operator import sub
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from covector.core.annotations import (
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
+from covector.core.jaxpr import Atom
+from covector.core.number_info import iinfo
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
@@ -132,6 +135,7 @@ class DynamicSlice(Primitive):
             return ctx.through(lambda x, *s: [self(x, *map(wide, s))], x, *starts)
         (out,) = ctx.out_types
         full = out.with_shape(self.slice_sizes)
+        starts = _inside(ctx, starts, self.slice_sizes)
         x = ctx.op(
             "stablehlo.dynamic_slice",
             [x, *starts],
@@ -152,7 +156,7 @@ class DynamicUpdateSlice(Primitive):
     inserted: tuple[int, ...] = ()
 
     as_integers = True
-    updates_part = True
+    updates_part = 1
     linear_operands = ((0, 1),)
     host_limit = MOVING_LIMIT
     by_halves = True
@@ -273,15 +277,15 @@ class DynamicUpdateSlice(Primitive):
             return ctx.through(
                 lambda x, u, *s: [self(x, u, *map(wide, s))], x, update, *starts
             )
+        from covector.operations.overlapping_updates import (  # noqa: PLC0415  few do
+            computed_first,
+        )
+
+        update = computed_first(ctx, update, type)
         if self.inserted:
             full = type.with_shape(self.sizes(type.shape))
             update = ctx.op("stablehlo.reshape", [update], [full])
-        if ctx.on_several_devices:
-            # XLA's partitioner drops an update that it should bring inside first.
-            sizes = self.sizes(ctx.in_types[1].shape)
-            most = [n - k for n, k in zip(ctx.in_types[0].shape, sizes, strict=True)]
-            bounded = zip(starts, start_types, most, strict=True)
-            starts = tuple([_clamped(ctx, *each) for each in bounded])
+        starts = _inside(ctx, starts, self.sizes(ctx.in_types[1].shape))
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
 
 
@@ -311,10 +315,34 @@ def _choose(
     return [where(inside, padded, x)]
 
 
-def _clamped(ctx: "Lowering", start: Any, type: ArrayType, most: int) -> Any:
-    """While lowering: a start between 0 and ``most``."""
-    bounds = [ctx.constant(np.asarray(n, type.dtype), type) for n in (0, most)]
-    return ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], [type])
+def _inside(
+    ctx: "Lowering", starts: Sequence[HloValue], sizes: Shape
+) -> Sequence[HloValue]:
+    """While lowering: the starts of a window of these sizes, brought to where it fits.
+
+    XLA would do so, but not always does. Of a window in a window it makes one, at the
+    sum of both starts, without bringing either inside (jaxlib 0.10.2, and so JAX), and
+    its partitioner drops an update that reaches over the edge.
+    """
+    shape = ctx.in_types[0].shape
+    shape, before = ctx.in_types[0].shape, len(ctx.in_types) - len(starts)
+    last = map(sub, shape, sizes)
+    return list(
+        map(partial(_start_inside, ctx), starts, ctx.equation.inputs[before:], last)
+    )
+
+
+def _start_inside(ctx: "Lowering", start: HloValue, atom: Atom, last: int) -> HloValue:
+    """While lowering: a start, that of an atom, brought to between 0 and ``last``."""
+    type_ = atom.type
+    if type(last) is not int:  # symbolic
+        return start
+    if type(atom) is ConcreteArray and 0 <= int(atom.host()) <= last:
+        return start
+    if not last:
+        return ctx.constant(0, type_)
+    bounds = [ctx.constant(k, type_) for k in (0, min(last, iinfo(type_.dtype).max))]
+    return ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], [type_])
 
 
 def check_starts(

@@ -6,6 +6,7 @@ windows and indices are explained in ``windows``.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Val
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
+from covector.core.number_info import iinfo
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
@@ -173,6 +175,8 @@ class Gather(Primitive):
         _, kind = ctx.in_types
         if kind.dtype.itemsize < 4 or self.mode is FILL_OR_DROP:
             return ctx.through(self.clipped, x, indices)
+        if prod(kind.shape[:-1]) == 1:  # XLA makes a ``dynamic_slice`` of it
+            indices = self._inside(ctx, indices)
         return ctx.op(
             "stablehlo.gather",
             [x, indices],
@@ -180,6 +184,19 @@ class Gather(Primitive):
             slice_sizes=self.slice_sizes,
             indices_are_sorted=flag(self.indices_are_sorted),
         )
+
+    def _inside(self, ctx: "Lowering", indices: HloValue) -> HloValue:
+        """While lowering: indices of windows inside, as a window in a window needs them
+        (``dynamic_slicing.py``).
+        """
+        x, kind = ctx.in_types
+        axes = self.dimension_numbers.start_index_map
+        last = [x.shape[a] - self.slice_sizes[a] for a in axes]
+        if not axes or not all([type(n) is int for n in last]):
+            return indices
+        last = np.minimum(last, iinfo(kind.dtype).max)
+        bounds = [ctx.constant(0, kind), ctx.constant(np.full(kind.shape, last), kind)]
+        return ctx.op("stablehlo.clamp", [bounds[0], indices, bounds[1]], [kind])
 
     def clipped(self, x: Value, indices: Value) -> Sequence[Array]:
         """The same by a gather that StableHLO has, which moves windows inside."""
@@ -211,7 +228,7 @@ class Scattering(Primitive):
 
     host_limit = MOVING_LIMIT
     by_halves = True
-    updates_part = True
+    updates_part = 2
 
     def type_rule(
         self, x: ArrayType, indices: ArrayType, updates: ArrayType
@@ -299,6 +316,12 @@ class Scattering(Primitive):
             return ctx.through(self.into_scalar, x, indices, updates)
         if ctx.on_several_devices and fits_narrow(kind, source):
             return ctx.through(self.narrowed, x, indices, updates)
+        if prod(kind.shape[:-1]) == 1:  # XLA makes a ``dynamic_update_slice`` of it
+            from covector.operations.overlapping_updates import (  # noqa: PLC0415  few
+                computed_first,
+            )
+
+            updates = computed_first(ctx, updates, ctx.in_types[2])
         op = ctx.op(
             "stablehlo.scatter",
             [x, indices, updates],
