@@ -317,19 +317,16 @@ def _choose(
 
 def _inside(
     ctx: "Lowering", starts: Sequence[HloValue], sizes: Shape
-) -> Sequence[HloValue]:
+) -> tuple[HloValue, ...]:
     """While lowering: the starts of a window of these sizes, brought to where it fits.
 
     XLA would do so, but not always does. Of a window in a window it makes one, at the
     sum of both starts, without bringing either inside (jaxlib 0.10.2, and so JAX), and
     its partitioner drops an update that reaches over the edge.
     """
-    shape = ctx.in_types[0].shape
-    shape, before = ctx.in_types[0].shape, len(ctx.in_types) - len(starts)
-    last = map(sub, shape, sizes)
-    return list(
-        map(partial(_start_inside, ctx), starts, ctx.equation.inputs[before:], last)
-    )
+    last = map(sub, ctx.in_types[0].shape, sizes)
+    atoms = ctx.equation.inputs[len(ctx.in_types) - len(starts) :]
+    return tuple(map(partial(_start_inside, ctx), starts, atoms, last))
 
 
 def _start_inside(ctx: "Lowering", start: HloValue, atom: Atom, last: int) -> HloValue:

@@ -82,8 +82,8 @@ def _reads_window(
 def _is_same(one: Atom, two: Atom, makers: dict[Var, Equation], depth: int = 4) -> bool:
     """Whether two atoms, integers, are seen to have one value."""
     if type(one) is not Var or type(two) is not Var:
-        known = type(one) is ConcreteArray and type(two) is ConcreteArray
-        return known and int(one.host()) == int(two.host())
+        known = [int(a.host()) for a in (one, two) if isinstance(a, ConcreteArray)]
+        return len(known) == 2 and known[0] == known[1]
     made, again = makers.get(one), makers.get(two)
     if one is two or made is None or again is None or not depth:
         return one is two
