@@ -78,6 +78,15 @@ def test_nor_is_it_in_arrays_of_other_dtypes(dtype):
     np.testing.assert_array_equal(found, moved(cnp.asarray(X)).astype("complex64"))
 
 
+def test_what_is_made_of_numbers_alone_is_not_read_either():
+    def updated(i):
+        y = cnp.cumsum(cnp.arange(10.0) * i)[:, None]
+        return y.at[1:].set(2 * y[:-1]), y.at[1:4].set(cnp.arange(3.0)[:, None])
+
+    for found, wanted in zip(cv.jit(updated)(2), updated(cnp.asarray(2)), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def is_written_before(fun, *args):
     return "@in_memory" in cv.jit(fun).lower(*args).as_text()
 

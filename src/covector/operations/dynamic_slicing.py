@@ -24,7 +24,7 @@ from covector.core.annotations import (
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.jaxpr import Atom
+from covector.core.jaxpr import Atom, Equation
 from covector.core.number_info import iinfo
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
@@ -281,12 +281,18 @@ class DynamicUpdateSlice(Primitive):
             computed_first,
         )
 
-        update = computed_first(ctx, update, type)
+        update = computed_first(ctx, update, type, _reading)
         if self.inserted:
             full = type.with_shape(self.sizes(type.shape))
             update = ctx.op("stablehlo.reshape", [update], [full])
         starts = _inside(ctx, starts, self.sizes(ctx.in_types[1].shape))
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
+
+
+def _reading(update: Equation) -> DynamicSlice:
+    """The operation that reads the window that a ``DynamicUpdateSlice`` overwrites."""
+    op: Any = update.op
+    return DynamicSlice(op.sizes(update.inputs[1].type.shape), op.inserted)
 
 
 def _choose(

@@ -11,15 +11,18 @@ moment before (jaxlib 0.10.2, and so JAX):
 So what is written is computed before, where it and the array are made of one thing.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, variables
+from covector.core.primitive import Primitive
 from covector.core.source import running
 from covector.core.types import ArrayType
 from covector.lowering.in_place import PartsRead
 from covector.lowering.spelling import HloValue
-from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
 from covector.operations.transposing import in_memory
 
 if TYPE_CHECKING:
@@ -29,34 +32,46 @@ if TYPE_CHECKING:
 _MOST = 64
 
 
-def computed_first(ctx: "Lowering", written: HloValue, type_: ArrayType) -> HloValue:
+def computed_first(
+    ctx: "Lowering",
+    written: HloValue,
+    type_: ArrayType,
+    reading: Callable[[Equation], Primitive] | None = None,
+) -> HloValue:
     """While lowering what updates a part of an array: the value that is written, of
     ``type_``, which is in memory before if it may have been made of that array.
+
+    Args:
+      reading: gives, of an equation that overwrites a window, the operation that reads
+        there.
     """
     update = running.equation  # on the elements and axes that the program has
-    if ctx.platform != "cpu" or _is_apart(ctx.jaxpr, ctx.inputs_apart, update):
-        return written
-    return in_memory(ctx, written, type_)
+    if ctx.platform == "cpu" and not _is_apart(
+        ctx, update, reading and reading(update)
+    ):
+        return in_memory(ctx, written, type_)
+    return written
 
 
-def _is_apart(jaxpr: Jaxpr, inputs_apart: bool, update: Equation) -> bool:
+def _is_apart(ctx: "Lowering", update: Equation, reading: Primitive | None) -> bool:
     """Whether what an update writes has nothing in common with the array, or each
     element only what is in its place, as in ``x.at[i].add(y)``.
     """
-    sources = jaxpr.memo(_sources, inputs_apart)
-    makers = jaxpr.memo(_makers)
-    array = update.inputs[0]
+    sources = ctx.jaxpr.memo(_sources, ctx.inputs_apart)
+    makers = ctx.jaxpr.memo(_makers)
+    array, *others = update.inputs
     shared = _of(sources, array)
     pending, looked_at = [update.inputs[update.op.updates_part]], 0
     shape = pending[0].type.shape
     while pending:
         a = pending.pop()
-        if not _of(sources, a) & shared:
+        if type(a) is not Var or not sources[a] & shared:
             continue
         maker, looked_at = makers.get(a), looked_at + 1
         if maker is None or a.type.shape != shape or looked_at > _MOST:
             return False
-        if _reads_window(maker, update, makers):
+        there = maker.op is reading and maker.inputs[0] is array
+        if there and _are_same(maker.inputs[1:], others[1:], makers):
             continue
         if not maker.op.element_wise:
             return False
@@ -64,34 +79,27 @@ def _is_apart(jaxpr: Jaxpr, inputs_apart: bool, update: Equation) -> bool:
     return True
 
 
-def _reads_window(
-    reading: Equation, update: Equation, makers: dict[Var, Equation]
+def _are_same(
+    some: Sequence[Atom],
+    others: Sequence[Atom],
+    makers: Mapping[Var, Equation],
+    depth: int = 4,
 ) -> bool:
-    """Whether what one equation reads is the window that the other overwrites."""
-    op, writing = reading.op, update.op
-    if type(op) is not DynamicSlice or type(writing) is not DynamicUpdateSlice:
-        return False
-    array, written, *starts = update.inputs
-    read, *places = reading.inputs
-    sizes = writing.sizes(written.type.shape)
-    if read is not array or op is not DynamicSlice(sizes, writing.inserted):
-        return False
-    return all([_is_same(*pair, makers) for pair in zip(places, starts, strict=True)])
+    """Whether atoms are seen to have the values of others."""
+    pairs = zip(some, others, strict=True)
+    return all([_is_same(*pair, makers, depth) for pair in pairs])
 
 
-def _is_same(one: Atom, two: Atom, makers: dict[Var, Equation], depth: int = 4) -> bool:
-    """Whether two atoms, integers, are seen to have one value."""
+def _is_same(one: Atom, two: Atom, makers: Mapping[Var, Equation], depth: int) -> bool:
     if type(one) is not Var or type(two) is not Var:
-        known = [int(a.host()) for a in (one, two) if isinstance(a, ConcreteArray)]
-        return len(known) == 2 and known[0] == known[1]
+        known = [a.host() for a in (one, two) if isinstance(a, ConcreteArray)]
+        return len(known) == 2 and one.type == two.type and np.array_equal(*known)
     made, again = makers.get(one), makers.get(two)
     if one is two or made is None or again is None or not depth:
         return one is two
-    if made.op is not again.op or len(made.inputs) != len(again.inputs):
-        return False
-    pairs = zip(made.inputs, again.inputs, strict=True)
-    same = all([_is_same(*pair, makers, depth - 1) for pair in pairs])
-    return same and made.op.pure and made.op.interned
+    alike = made.op is again.op and len(made.inputs) == len(again.inputs)
+    pure = made.op.pure and made.op.interned
+    return alike and pure and _are_same(made.inputs, again.inputs, makers, depth - 1)
 
 
 def _sources(jaxpr: Jaxpr, apart: bool) -> dict[Var, int]:
