@@ -115,3 +115,46 @@ def test_a_window_in_a_window_is_brought_inside_each_by_itself(window, within):
     for i, k in ((27, 3), (29, 1), (2, 7), (-40, 3), (100, -9), (5, 2)):
         wanted = read(cnp.asarray(x), cnp.asarray(i), cnp.asarray(k))
         np.testing.assert_array_equal(compiled(x, i, k), wanted)
+
+
+def test_a_window_stays_inside_where_functions_branches_and_loops_read_of_it():
+    def window(x, i):
+        return lax.dynamic_slice_in_dim(x, i, 6, 0)
+
+    def element(d, k):
+        return lax.dynamic_index_in_dim(d, k, 0, keepdims=False)
+
+    reading = {
+        "made in a function": lambda x, i, k: element(cv.jit(window)(x, i), k),
+        "read in a branch": lambda x, i, k: lax.cond(
+            k > 0, element, lambda d, k: d[0], window(x, i), k
+        ),
+        "read in a step": lambda x, i, k: lax.scan(
+            lambda d, _: (d, element(d, k)), window(x, i), None, length=1
+        )[1],
+        "read in steps": lambda x, i, k: lax.scan(
+            lambda d, j: (d, element(d, k + j)), window(x, i), cnp.arange(3)
+        )[1],
+        "of a window of a window": lambda x, i, k: element(
+            lax.dynamic_slice_in_dim(window(x, i), k, 4, 0), k
+        ),
+        "for each": lambda x, i, k: cv.vmap(lambda x: element(window(x, i), k))(x.T),
+    }
+    x = np.arange(150, dtype=np.float32).reshape(30, 5)
+    for name, read in reading.items():
+        compiled = cv.jit(read)
+        for i, k in ((27, 3), (29, 1), (-40, 3), (100, 2), (5, 2)):
+            wanted = read(cnp.asarray(x), cnp.asarray(i), cnp.asarray(k))
+            np.testing.assert_array_equal(compiled(x, i, k), wanted, err_msg=name)
+
+
+def test_windows_that_are_of_no_other_are_left_to_xla():
+    def steps(table, rows):
+        def step(i, a):
+            return a.at[i].add(rows[i - 1] + lax.dynamic_slice_in_dim(rows, i, 2, 0)[1])
+
+        return lax.fori_loop(1, 8, step, table)
+
+    text = cv.jit(steps).lower(np.zeros((9, 4)), np.ones((9, 4))).as_text()
+    assert "dynamic_slice" in text
+    assert "clamp" not in text

@@ -48,11 +48,11 @@ class Lowering:
         self.jaxpr: Jaxpr = None  # type: ignore[assignment]  set where they are
         #: the whole program, while its equations are lowered, and no others
         self.whole: Jaxpr | None = None
-        #: the program that one turn of a loop is, while it is lowered
-        self.turn: Jaxpr | None = None
-        #: whether the inputs of the program whose equations are being lowered are
-        #: arrays that have nothing in common
-        self.inputs_apart = False
+        #: the program that is a turn of a loop, or a kernel, while it is lowered
+        self.apart: Jaxpr | None = None
+        #: whether XLA keeps the program whose equations are being lowered apart from
+        #: what is around it, and so its inputs from each other
+        self.is_isolated = False
         self.location: Any = None
         #: what lowers operations on values with their axes in another order
         #: (``axis_orders``), once there are any
@@ -222,7 +222,7 @@ class Lowering:
 
         What an operation is lowered as, staged meanwhile, has the line of its equation.
         """
-        apart = jaxpr is self.whole or jaxpr is self.turn
+        isolated = jaxpr is self.whole or jaxpr is self.apart
         if any(map(_updates_part, jaxpr.equations)) and self.module.is_of_one_cpu:
             # Many programs have none.
             from covector.lowering.in_place import (  # noqa: PLC0415
@@ -231,9 +231,9 @@ class Lowering:
 
             jaxpr = jaxpr.memo(with_updates_in_place, self.least_in_place)
         env: dict[Var, HloValue] = dict(zip(jaxpr.inputs, operands, strict=True))
-        outer = self.jaxpr, self.inputs_apart, self.equation, self.location
+        outer = self.jaxpr, self.is_isolated, self.equation, self.location
         running_outside = running.equation
-        self.jaxpr, self.inputs_apart = jaxpr, apart
+        self.jaxpr, self.is_isolated = jaxpr, isolated
         try:
             for equation in jaxpr.equations:
                 values = [
@@ -253,7 +253,7 @@ class Lowering:
                 env.update(zip(equation.outputs, outs, strict=True))
         finally:
             running.equation = running_outside
-        self.jaxpr, self.inputs_apart, self.equation, self.location = outer
+        self.jaxpr, self.is_isolated, self.equation, self.location = outer
         outs = [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
         if self.orders is not None:
             outs = [self.orders.plain(self, x) for x in outs]
@@ -285,10 +285,12 @@ class Lowering:
 
         Kernels of few operations take longer to compile than the operations.
         """
+        if self.platform != "cpu":
+            return self.call(jaxpr, operands)
+        self.module.kernels.add(id(jaxpr))
         outs = self.call(jaxpr, operands)
-        if self.platform == "cpu":
-            call = outs[0].owner
-            call.attributes["mhlo.frontend_attributes"] = hlo.attribute(_ONE_KERNEL)
+        call = outs[0].owner
+        call.attributes["mhlo.frontend_attributes"] = hlo.attribute(_ONE_KERNEL)
         return outs
 
     def call_module(self, source: str, operands: Sequence[HloValue]) -> list[HloValue]:
@@ -347,6 +349,8 @@ class ModuleLowering:
         #: functions by program (kept, so that its identity stays its own), with their
         #: calls
         self._functions: dict[int, tuple[Jaxpr, str, list[Any]]] = {}
+        #: the programs among these that are kernels
+        self.kernels: set[int] = set()
 
     @property
     def is_of_one_cpu(self) -> bool:
@@ -358,6 +362,7 @@ class ModuleLowering:
         lowering = Lowering(self, function.point)
         lowering.location = hlo.location(name, None)
         lowering.whole = jaxpr if public else None
+        lowering.apart = jaxpr if id(jaxpr) in self.kernels else None
         outs = lowering.inline(jaxpr, function.arguments)
         hlo.operation("func.return", [], outs, None, lowering.location, function.point)
         return function

@@ -7,7 +7,6 @@ moved inside. Over a batch of indices they are a gather and a scatter.
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from math import inf
-from operator import sub
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +23,7 @@ from covector.core.annotations import (
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.jaxpr import Atom, Equation
-from covector.core.number_info import iinfo
+from covector.core.jaxpr import Equation
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
@@ -135,7 +133,13 @@ class DynamicSlice(Primitive):
             return ctx.through(lambda x, *s: [self(x, *map(wide, s))], x, *starts)
         (out,) = ctx.out_types
         full = out.with_shape(self.slice_sizes)
-        starts = _inside(ctx, starts, self.slice_sizes)
+        from covector.operations.windows_in_windows import (  # noqa: PLC0415  few do
+            is_nested,
+            starts_inside,
+        )
+
+        if is_nested(ctx):
+            starts = starts_inside(ctx, starts, self.slice_sizes)
         x = ctx.op(
             "stablehlo.dynamic_slice",
             [x, *starts],
@@ -280,12 +284,19 @@ class DynamicUpdateSlice(Primitive):
         from covector.operations.overlapping_updates import (  # noqa: PLC0415  few do
             computed_first,
         )
+        from covector.operations.windows_in_windows import (  # noqa: PLC0415  few do
+            has_nested,
+            starts_inside,
+        )
 
         update = computed_first(ctx, update, type, _reading)
         if self.inserted:
             full = type.with_shape(self.sizes(type.shape))
             update = ctx.op("stablehlo.reshape", [update], [full])
-        starts = _inside(ctx, starts, self.sizes(ctx.in_types[1].shape))
+        # XLA's partitioner drops an update that it should bring inside first. And where
+        # the window that is overwritten is read, both are to be at the same starts.
+        if ctx.on_several_devices or has_nested(ctx):
+            starts = starts_inside(ctx, starts, self.sizes(ctx.in_types[1].shape))
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
 
 
@@ -319,33 +330,6 @@ def _choose(
     ]
     padded = Pad(tuple(margins))(update, scalar(0, update.type.dtype))
     return [where(inside, padded, x)]
-
-
-def _inside(
-    ctx: "Lowering", starts: Sequence[HloValue], sizes: Shape
-) -> tuple[HloValue, ...]:
-    """While lowering: the starts of a window of these sizes, brought to where it fits.
-
-    XLA would do so, but not always does. Of a window in a window it makes one, at the
-    sum of both starts, without bringing either inside (jaxlib 0.10.2, and so JAX), and
-    its partitioner drops an update that reaches over the edge.
-    """
-    last = map(sub, ctx.in_types[0].shape, sizes)
-    atoms = ctx.equation.inputs[len(ctx.in_types) - len(starts) :]
-    return tuple(map(partial(_start_inside, ctx), starts, atoms, last))
-
-
-def _start_inside(ctx: "Lowering", start: HloValue, atom: Atom, last: int) -> HloValue:
-    """While lowering: a start, that of an atom, brought to between 0 and ``last``."""
-    type_ = atom.type
-    if type(last) is not int:  # symbolic
-        return start
-    if type(atom) is ConcreteArray and 0 <= int(atom.host()) <= last:
-        return start
-    if not last:
-        return ctx.constant(0, type_)
-    bounds = [ctx.constant(k, type_) for k in (0, min(last, iinfo(type_.dtype).max))]
-    return ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], [type_])
 
 
 def check_starts(

@@ -186,13 +186,15 @@ class Gather(Primitive):
         )
 
     def _inside(self, ctx: "Lowering", indices: HloValue) -> HloValue:
-        """While lowering: indices of windows inside, as a window in a window needs them
-        (``dynamic_slicing.py``).
-        """
+        """While lowering: the index of a window, inside if it may be of another one."""
+        from covector.operations.windows_in_windows import (  # noqa: PLC0415  few do
+            is_nested,
+        )
+
         x, kind = ctx.in_types
         axes = self.dimension_numbers.start_index_map
         last = [x.shape[a] - self.slice_sizes[a] for a in axes]
-        if not axes or not all([type(n) is int for n in last]):
+        if not axes or not all([type(n) is int for n in last]) or not is_nested(ctx):
             return indices
         last = np.minimum(last, iinfo(kind.dtype).max)
         bounds = [ctx.constant(0, kind), ctx.constant(np.full(kind.shape, last), kind)]

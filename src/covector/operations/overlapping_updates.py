@@ -45,19 +45,19 @@ def computed_first(
       reading: gives, of an equation that overwrites a window, the operation that reads
         there.
     """
+    if ctx.platform != "cpu" or type_.size == 1:  # one element is read and then written
+        return written
     update = running.equation  # on the elements and axes that the program has
-    if ctx.platform == "cpu" and not _is_apart(
-        ctx, update, reading and reading(update)
-    ):
-        return in_memory(ctx, written, type_)
-    return written
+    if _is_apart(ctx, update, reading and reading(update)):
+        return written
+    return in_memory(ctx, written, type_)
 
 
 def _is_apart(ctx: "Lowering", update: Equation, reading: Primitive | None) -> bool:
     """Whether what an update writes has nothing in common with the array, or each
     element only what is in its place, as in ``x.at[i].add(y)``.
     """
-    sources = ctx.jaxpr.memo(_sources, ctx.inputs_apart)
+    sources = ctx.jaxpr.memo(_sources, ctx.is_isolated)
     makers = ctx.jaxpr.memo(_makers)
     array, *others = update.inputs
     shared = _of(sources, array)

@@ -242,7 +242,7 @@ class ScanLowering:
 
         def step(inner: "Lowering", i: HloValue, *values: HloValue) -> Sequence[Any]:
             _prepare(inner, self.program)
-            inner.turn = self.program if unroll == 1 else None
+            inner.apart = self.program if unroll == 1 else None
             carry, ys = cast(inner, values[:count], carried, plain), [*values[count:]]
             for k in range(unroll):
                 carry, ys = self.step(inner, self.plus(inner, i, k), carry, ys)
