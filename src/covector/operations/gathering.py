@@ -318,7 +318,15 @@ class Scattering(Primitive):
             return ctx.through(self.into_scalar, x, indices, updates)
         if ctx.on_several_devices and fits_narrow(kind, source):
             return ctx.through(self.narrowed, x, indices, updates)
-        if prod(kind.shape[:-1]) == 1:  # XLA makes a ``dynamic_update_slice`` of it
+        if prod(kind.shape[:-1]) != 1:
+            indices, updates = self._undivided(ctx, indices, updates)
+        elif ctx.on_several_devices and type(source.size) is int:
+            from covector.operations.scattering_one_window import (  # noqa: PLC0415  few
+                scattered_window,
+            )
+
+            return scattered_window(ctx, self, x, indices, updates)
+        else:  # XLA makes a ``dynamic_update_slice`` of it
             from covector.operations.overlapping_updates import (  # noqa: PLC0415  few
                 computed_first,
             )
@@ -336,6 +344,21 @@ class Scattering(Primitive):
         body = stage(lambda old, update: [self.element(old, update)], pair).jaxpr
         ctx.region(op, 0, pair, lambda inner, *xy: inner.inline(body, xy))
         return op.results
+
+    def _undivided(
+        self, ctx: "Lowering", indices: HloValue, updates: HloValue
+    ) -> tuple[HloValue, HloValue]:
+        """While lowering: indices and updates, on all devices where these cannot share
+        them evenly: XLA's partitioner adds what it fills the last part up with.
+        """
+        _, kind, given = ctx.in_types
+        count: Any = prod(kind.shape[:-1])
+        if not ctx.is_divided:
+            return indices, updates
+        over = ctx.module.over
+        if over is None or (type(count) is int and count % over.size == 0):
+            return indices, updates
+        return ctx.replicated(indices, kind), ctx.replicated(updates, given)
 
     def dropping(self, x: Value, indices: Value, updates: Value) -> Sequence[Array]:
         """The same by a scatter that StableHLO has, which drops windows."""
