@@ -1,4 +1,4 @@
-"""Scatters over several devices, whose partitioner XLA gets wrong."""
+"""Scatters and paddings over several devices, which XLA's partitioner gets wrong."""
 
 import numpy as np
 import pytest
@@ -72,3 +72,14 @@ def test_uneven_numbers_of_indices_add_nothing_of_their_own(count, spec, mesh):
         return longer.at[some].add(x[0]), by_itself, x[1:].at[some].max(some + 3)
 
     check(summed, mesh, spec, x, k)
+
+
+@pytest.mark.parametrize("edges", [(0, -1), (0, -3), (-1, 0), (-1, 2)])
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_a_padding_cuts_off_is_gone(edges, spec, mesh):
+    """The array was as long as before, where all of it was needed elsewhere."""
+
+    def cut(x):
+        return lax.pad(x, cnp.int32(1), [(*edges, 0)]), cnp.sort(x), cnp.cumsum(x)
+
+    check(cut, mesh, spec, np.arange(64, dtype=np.int32) * 7 % 17)

@@ -320,18 +320,18 @@ class Scattering(Primitive):
             return ctx.through(self.narrowed, x, indices, updates)
         if prod(kind.shape[:-1]) != 1:
             indices, updates = self._undivided(ctx, indices, updates)
-        elif ctx.on_several_devices and type(source.size) is int:
-            from covector.operations.scattering_one_window import (  # noqa: PLC0415  few
-                scattered_window,
-            )
-
-            return scattered_window(ctx, self, x, indices, updates)
         else:  # XLA makes a ``dynamic_update_slice`` of it
             from covector.operations.overlapping_updates import (  # noqa: PLC0415  few
                 computed_first,
             )
 
             updates = computed_first(ctx, updates, ctx.in_types[2])
+            if ctx.on_several_devices and type(source.size) is int:
+                from covector.operations.scattering_one_window import (  # noqa: PLC0415  few
+                    scattered_window,
+                )
+
+                return scattered_window(ctx, self, x, indices, updates)
         op = ctx.op(
             "stablehlo.scatter",
             [x, indices, updates],

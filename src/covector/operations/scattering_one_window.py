@@ -19,6 +19,8 @@ from covector.operations.windows import update_sizes
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
+EQ = "#stablehlo<comparison_direction EQ>"
+
 
 def scattered_window(
     ctx: "Lowering", scatter: Any, x: HloValue, indices: HloValue, updates: HloValue
@@ -34,19 +36,19 @@ def scattered_window(
     inside = ctx.constant(True, flag)
     row = ctx.op("stablehlo.reshape", [indices], [kind.with_shape((len(axes),))])
     for i, axis in enumerate(axes):
-        part: dict[str, Any] = {"start_indices": (i,), "limit_indices": (i + 1,)}
         one = ctx.op(
-            "stablehlo.slice", [row], [kind.with_shape((1,))], strides=(1,), **part
+            "stablehlo.slice",
+            [row],
+            [kind.with_shape((1,))],
+            start_indices=(i,),
+            limit_indices=(i + 1,),
+            strides=(1,),
         )
         start = ctx.op("stablehlo.reshape", [one], [index])
         bounds = [ctx.constant(k, index) for k in (0, source.shape[axis] - sizes[axis])]
         starts[axis] = ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], [index])
-        same = "#stablehlo<comparison_direction EQ>"
         unmoved = ctx.op(
-            "stablehlo.compare",
-            [start, starts[axis]],
-            [flag],
-            comparison_direction=same,
+            "stablehlo.compare", [start, starts[axis]], [flag], comparison_direction=EQ
         )
         inside = ctx.op("stablehlo.and", [inside, unmoved], [flag])
     window = source.with_shape(sizes)

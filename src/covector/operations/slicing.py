@@ -271,9 +271,14 @@ class Pad(Primitive):
         ), (0,)
 
     def lower(self, ctx: "Lowering", x: HloValue, value: HloValue) -> HloResults:
-        # XLA ends the process where it divides a padding between elements over devices
-        # that cuts off as well: what is cut off is left to a slice.
-        mixed = any(between and low < 0 for low, _, between in self.padding_config)
+        # Over devices, XLA may give an array of the length before where a padding cuts
+        # off, and ends the process where it is between elements, too: a slice cuts off.
+        mixed = any(
+            [
+                (between and low < 0) or (ctx.on_several_devices and min(low, high) < 0)
+                for low, high, between in self.padding_config
+            ]
+        )
         config = self.grown if mixed else self.padding_config
         low, high, between = [tuple([c[k] for c in config]) for k in range(3)]
         (source, _), (out,) = ctx.in_types, ctx.out_types
