@@ -15,8 +15,6 @@ from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.convert import scalar
-from covector.core.number_info import iinfo
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
@@ -25,7 +23,6 @@ from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add
 from covector.operations.broadcasting import BroadcastInDim, batched, zeros
-from covector.operations.extrema import clamp
 from covector.operations.selection import where
 from covector.operations.slicing import MOVING_LIMIT, insert
 from covector.operations.transposing import Reshape
@@ -40,7 +37,7 @@ from covector.operations.windows import (
     fill_scalar,
     fits_narrow,
     flag,
-    last_starts,
+    moved_inside,
     narrow,
     shifted,
     update_sizes,
@@ -176,7 +173,12 @@ class Gather(Primitive):
         if kind.dtype.itemsize < 4 or self.mode is FILL_OR_DROP:
             return ctx.through(self.clipped, x, indices)
         if prod(kind.shape[:-1]) == 1:  # XLA makes a ``dynamic_slice`` of it
-            indices = self._inside(ctx, indices)
+            from covector.operations.windows_in_windows import (  # noqa: PLC0415  few
+                is_nested,
+            )
+
+            if is_nested(ctx):
+                (indices,) = ctx.through(self.moved, x, indices)
         return ctx.op(
             "stablehlo.gather",
             [x, indices],
@@ -185,20 +187,10 @@ class Gather(Primitive):
             indices_are_sorted=flag(self.indices_are_sorted),
         )
 
-    def _inside(self, ctx: "Lowering", indices: HloValue) -> HloValue:
-        """While lowering: the index of a window, inside if it may be of another one."""
-        from covector.operations.windows_in_windows import (  # noqa: PLC0415  few do
-            is_nested,
-        )
-
-        x, kind = ctx.in_types
+    def moved(self, x: Value, indices: Value) -> Sequence[Value]:
+        """The indices, at which windows are inside."""
         axes = self.dimension_numbers.start_index_map
-        last = [x.shape[a] - self.slice_sizes[a] for a in axes]
-        if not axes or not all([type(n) is int for n in last]) or not is_nested(ctx):
-            return indices
-        last = np.minimum(last, iinfo(kind.dtype).max)
-        bounds = [ctx.constant(0, kind), ctx.constant(np.full(kind.shape, last), kind)]
-        return ctx.op("stablehlo.clamp", [bounds[0], indices, bounds[1]], [kind])
+        return [moved_inside(indices, axes, self.slice_sizes, x.type)]
 
     def clipped(self, x: Value, indices: Value) -> Sequence[Array]:
         """The same by a gather that StableHLO has, which moves windows inside."""
@@ -352,10 +344,7 @@ class Scattering(Primitive):
         them evenly: XLA's partitioner adds what it fills the last part up with.
         """
         _, kind, given = ctx.in_types
-        count: Any = prod(kind.shape[:-1])
-        if not ctx.is_divided:
-            return indices, updates
-        over = ctx.module.over
+        over, count = ctx.module.over, prod(kind.shape[:-1])
         if over is None or (type(count) is int and count % over.size == 0):
             return indices, updates
         return ctx.replicated(indices, kind), ctx.replicated(updates, given)
@@ -366,8 +355,7 @@ class Scattering(Primitive):
         if self.mode is CLIP:
             sizes = update_sizes(self.reading, x.type.shape, updates.type.shape)
             axes = self.dimension_numbers.scatter_dims_to_operand_dims
-            last = last_starts(indices.type, axes, sizes, x.type)
-            indices = clamp(scalar(0, indices.type.dtype), indices, last)
+            indices = moved_inside(indices, axes, sizes, x.type)
         return [self.replace(mode=FILL_OR_DROP)(x, indices, updates)]
 
     def narrowed(self, x: Value, indices: Value, updates: Value) -> Sequence[Any]:

@@ -11,15 +11,17 @@ written at starts that are inside, it is divided rightly.
 from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
+from covector.core.annotations import Value, Values
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering.spelling import HloValue
-from covector.operations.windows import update_sizes
+from covector.operations.selection import where
+from covector.operations.slicing import index_axis
+from covector.operations.transposing import Reshape
+from covector.operations.windows import are_inside, moved_inside, update_sizes
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
-
-EQ = "#stablehlo<comparison_direction EQ>"
 
 
 def scattered_window(
@@ -31,31 +33,23 @@ def scattered_window(
     source, kind, given = ctx.in_types
     sizes = update_sizes(scatter.reading, source.shape, given.shape)
     axes = scatter.dimension_numbers.scatter_dims_to_operand_dims
-    flag, index = ArrayType((), dtypes.bool_), ArrayType((), kind.dtype)
-    starts = [ctx.constant(0, index) for _ in sizes]
-    inside = ctx.constant(True, flag)
-    row = ctx.op("stablehlo.reshape", [indices], [kind.with_shape((len(axes),))])
-    for i, axis in enumerate(axes):
-        one = ctx.op(
-            "stablehlo.slice",
-            [row],
-            [kind.with_shape((1,))],
-            start_indices=(i,),
-            limit_indices=(i + 1,),
-            strides=(1,),
-        )
-        start = ctx.op("stablehlo.reshape", [one], [index])
-        bounds = [ctx.constant(k, index) for k in (0, source.shape[axis] - sizes[axis])]
-        starts[axis] = ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], [index])
-        unmoved = ctx.op(
-            "stablehlo.compare", [start, starts[axis]], [flag], comparison_direction=EQ
-        )
-        inside = ctx.op("stablehlo.and", [inside, unmoved], [flag])
+
+    def places(x: Value, indices: Value, _: Value) -> Values:
+        inside = are_inside(indices, axes, sizes, x.type)
+        row = Reshape((len(axes),))(moved_inside(indices, axes, sizes, x.type))
+        starts = [index_axis((len(axes),), 0, i)(row) for i in range(len(axes))]
+        return [Reshape(())(inside), *starts]
+
+    def chosen(inside: Value, old: Value, updates: Value) -> Values:
+        new = Reshape(sizes)(updates)
+        return [where(inside, scatter.element(old, new), old)]
+
+    inside, *named = ctx.through(places, x, indices, updates)
+    start_of = dict(zip(axes, named, strict=True))
+    zero = ctx.constant(0, kind.with_shape(()))
+    starts = [start_of.get(axis, zero) for axis in range(source.ndim)]
     window = source.with_shape(sizes)
     old = ctx.op("stablehlo.dynamic_slice", [x, *starts], [window], slice_sizes=sizes)
-    new = ctx.op("stablehlo.reshape", [updates], [window])
-    combined = restage(lambda *pair: [scatter.element(*pair)], [window] * 2)
-    (new,) = ctx.inline(combined, [old, new])
-    mask = ctx.broadcast(inside, flag.with_shape(sizes))
-    chosen = ctx.op("stablehlo.select", [mask, new, old], [window])
-    return ctx.op("stablehlo.dynamic_update_slice", [x, chosen, *starts])
+    types = [ArrayType((), dtypes.bool_), window, given]
+    (new,) = ctx.inline(restage(chosen, types), [inside, old, updates])
+    return ctx.op("stablehlo.dynamic_update_slice", [x, new, *starts])

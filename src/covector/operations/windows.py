@@ -346,6 +346,14 @@ def last_starts(
     return BroadcastInDim(indices.shape, (indices.ndim - 1,))(values)
 
 
+def moved_inside(
+    indices: Value, axes: Sequence[int], sizes: Shape, x: ArrayType
+) -> Value:
+    """The indices, brought to the nearest at which windows lie inside ``x``."""
+    last = last_starts(indices.type, axes, sizes, x)
+    return clamp(scalar(0, indices.type.dtype), indices, last)
+
+
 def are_inside(
     indices: Value, axes: Sequence[int], sizes: Shape, x: ArrayType
 ) -> Value:

@@ -70,7 +70,8 @@ def _nested(jaxpr: Jaxpr, isolated: bool) -> frozenset[int]:
         behind = frozenset[int]().union(*[windows[v] for v in given])
         if e.op.reads_part and len(e.inputs) > 1:
             made = frozenset({id(e)})
-            found |= behind | made if behind else behind
+            if behind:
+                found |= behind | made
         elif e.op.element_wise or e.op.name in _READ_ALL:
             size = e.outputs[0].type.size
             grows = e.op.name == "broadcast_in_dim"
