@@ -284,13 +284,74 @@ def test_what_a_program_takes_is_the_least_of_some_calls(monkeypatch):
     assert found == [False] * (overlap._TRIALS + 1) + [True]
 
 
-def test_nor_does_one_of_few_elements_or_large_arrays_or_that_calls_python(worth_it):
+def test_nor_does_one_of_few_elements_or_that_calls_python(worth_it):
     def callback(x):
         return cv.pure_callback(np.sin, x, x) @ x
 
-    few, large = cnp.ones(3), cnp.ones(100_000)
-    for f, x in [(step, few), (step, large), (cv.jit(callback), start())]:
+    for f, x in [(step, cnp.ones(3)), (cv.jit(callback), start())]:
         assert not any([overlaps(f, x) for _ in range(5 * PATIENCE)])
+
+
+@pytest.mark.parametrize("f", [lambda x: x * 2, cnp.sum, lambda x: x[:2]])
+def test_one_of_large_arrays_does_even_if_its_result_is_small(worth_it, f):
+    f, x = cv.jit(f), cnp.ones(100_000)
+    assert [overlaps(f, x) for _ in range(PATIENCE + 1)] == [False] * PATIENCE + [True]
+
+
+class Clock:
+    """Seconds that pass only where a program is said to take some."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def launch(self, seconds):
+        def launch(buffers, with_tokens=False):
+            self.now += seconds
+            return self
+
+        return launch
+
+    def consume_token(self):
+        return self
+
+    def block_until_ready(self):
+        pass
+
+
+@pytest.mark.parametrize(("beside", "goes_on"), [(0.9, True), (1.5, False)])
+def test_a_program_that_takes_longer_beside_python_does_no_more(
+    monkeypatch, beside, goes_on
+):
+    clock = Clock()
+    monkeypatch.setattr(overlap, "time", clock)
+    monkeypatch.setattr(overlap, "_WORTH_IT", (0.5, 2))
+    launch = overlap.overlapping_when_unread(
+        clock.launch(1.0), lambda: (clock.launch(beside), 0)
+    )
+    for _ in range(overlap._TRIALS + 2):
+        launch([])
+    assert overlap.under_way
+    for _ in range(overlap._MOST * overlap._TRIALS):
+        launch([])
+    overlap.finish()
+    for _ in range(PATIENCE + 1):
+        launch([])
+    assert bool(overlap.under_way) == goes_on
+
+
+def test_the_work_of_other_programs_is_not_counted_against_one(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(overlap, "time", clock)
+    call, other = [
+        overlap._Overlapping(clock.launch(s), 0, alone=1.0) for s in (0.5, 9)
+    ]
+    for _ in range(overlap._MOST * overlap._TRIALS):
+        call([])
+        other([])
+    assert not call.loses
 
 
 def test_steps_that_need_each_other_are_right_with_donated_arrays(worth_it):

@@ -14,7 +14,7 @@ from typing import Any
 from covector import options
 from covector.core import dtypes
 from covector.core.effects import Effect
-from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
+from covector.core.jaxpr import Equation, Jaxpr, Var, type_of, used_inputs
 from covector.core.primitive import Primitive
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.source import user_level
@@ -49,14 +49,12 @@ logger = logging.getLogger("covector.compile")
 #: overlap: that list grows with the square of their number, and takes half of the time
 #: to compile the gradient of a scan of 200 scalars. Loops over arrays need it.
 MANY_SCALARS = 1000
-#: Bytes of the arrays that a program takes and gives, on average, up to which it leaves
-#: cores to Python; of larger ones XLA divides the work among all.
-SMALL = 65_536
-#: Such arrays, and elements that are computed for each, for Python to take as long for
-#: a call as the program runs.
-MANY_ARRAYS, WORK = 64, 250
 #: Elements that a program computes that may take longer than to hand it over.
 SOME_WORK = 4096
+#: For Python to take as long for a call as the program runs: arrays that it takes and
+#: gives, elements that are computed for each, and bytes of each on average, up to which
+#: XLA leaves cores to Python.
+MANY_ARRAYS, WORK, SMALL = 64, 250, 65_536
 
 
 class LoweredProgram:
@@ -202,10 +200,11 @@ class LoweredProgram:
             return Overlap.NEVER
         inputs = self.jaxpr.inputs
         types = [*[inputs[i].type for i in self.kept], *self.jaxpr.out_types]
-        if sum([t.size * t.storage.itemsize for t in types]) > SMALL * len(types):
-            return Overlap.NEVER
         many = len(types) >= MANY_ARRAYS and work >= WORK * len(types)
-        return Overlap.ALWAYS if many else Overlap.UNREAD
+        size = sum([t.size * t.storage.itemsize for t in types])
+        if many and size <= SMALL * len(types):
+            return Overlap.ALWAYS
+        return Overlap.UNREAD
 
     def hlo(self) -> Any:
         """The module as jaxlib's computation of HLO, not optimised yet."""
@@ -217,10 +216,15 @@ class LoweredProgram:
 
 
 def _elements_computed(jaxpr: Jaxpr) -> int:
-    """By all operations, each loop and branch once (memoise on the program)."""
+    """By all operations, or read by one that gives fewer, each loop and branch once
+    (memoise on the program).
+    """
     inner = [r.jaxpr for e in jaxpr.equations for r in e.op.regions]
-    outs = [v.type.size for e in jaxpr.equations for v in e.outputs]
-    return sum(outs) + sum([program.memo(_elements_computed) for program in inner])
+    sizes = [
+        max([type_of(v).size for v in (*e.inputs, *e.outputs)], default=0)
+        for e in jaxpr.equations
+    ]
+    return sum(sizes) + sum([program.memo(_elements_computed) for program in inner])
 
 
 def _options_by_content(lowered: hlo.Module, jaxpr: Jaxpr) -> dict[str, Any]:

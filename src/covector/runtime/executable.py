@@ -10,7 +10,6 @@ on its shards of the arguments. Shardy partitions it by the attributes of the mo
 """
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -108,18 +107,12 @@ class Executable:
         ]
         self.launch: Callable[..., Any] = launch or loaded.execute_sharded
         if overlaps is Overlap.ALWAYS:
-            self.launch = overlap.overlapping(self.launch, self._results_size())
+            self.launch = overlap.overlapping(self.launch, _allocated(loaded))
         elif overlaps is Overlap.UNREAD:
             apart = functools.partial(_launch_apart, loaded, serialized, self.devices)
-            self.launch = overlap.overlapping_when_unread(
-                self.launch, apart, self._results_size()
-            )
+            self.launch = overlap.overlapping_when_unread(self.launch, apart)
         in_turn = overlaps is Overlap.NEVER
         self.execute = _prepared_call(self.launch, self.handlers, in_turn)
-
-    def _results_size(self) -> int:
-        """Bytes of its results."""
-        return sum([math.prod(o.shape) * o.dtype.itemsize for o in self.outputs])
 
     def runs_where(self, buffer: Buffer) -> bool:
         """Whether a buffer is on the devices of this executable."""
@@ -196,9 +189,10 @@ def _serialize(loaded: Any, serialized: bytes | None) -> bytes:
 
 def _launch_apart(
     loaded: Any, serialized: bytes | None, where: Sequence[client.Device]
-) -> Callable[..., Any] | None:
-    """The call of the same program that hands it to a thread of the runtime: without
-    the function for which that runs it on the calling one (``ON_CALLING_THREAD``).
+) -> tuple[Callable[..., Any], int] | None:
+    """The call of the same program that hands it to a thread of the runtime, without
+    the function for which that runs it on the calling one (``ON_CALLING_THREAD``); and
+    the bytes that a call allocates.
     """
     try:
         again = loaded.client.deserialize_executable(
@@ -206,7 +200,13 @@ def _launch_apart(
         )
     except JaxlibError:
         return None
-    return again.execute_sharded
+    return again.execute_sharded, _allocated(again)
+
+
+def _allocated(loaded: Any) -> int:
+    """Bytes that a call allocates when it is launched: results and temporary ones."""
+    found = loaded.get_compiled_memory_stats()
+    return found.output_size_in_bytes + found.temp_size_in_bytes
 
 
 def _prepared_call(

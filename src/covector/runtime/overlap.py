@@ -38,6 +38,7 @@ class Overlap(enum.Enum):
 
 
 Launch: TypeAlias = Callable[..., Any]
+LoadApart: TypeAlias = Callable[[], tuple[Launch, int] | None]
 
 
 @functools.cache
@@ -77,11 +78,55 @@ waits = _Waits()
 #: calls in a row that nobody waits between, before a program overlaps. Where it then
 #: did for fewer, it takes twice as many the next time, up to the most
 _PATIENCE, _MOST_CALLS = 4, 4096
-#: calls of which the shortest says what a program takes on the calling thread; and the
-#: seconds for which it is worth it: more than to hand it over, and not so many that a
-#: call is nothing beside it
+#: measurements of which the shortest says what a program takes; and the seconds for
+#: which it is worth it: more than to hand it over, and not so many that a call is
+#: nothing beside it
 _TRIALS = 16
 _WORTH_IT = (12e-6, 1e-3)
+#: times the seconds on the calling thread that it may take where it overlaps
+_SLOWER = 1.1
+
+
+class _Overlapping:
+    """The call of a program that is not waited for."""
+
+    def __init__(self, launch: Launch, size: int, alone: float = math.inf) -> None:
+        """
+        Args:
+          launch: hands the program to a thread of the runtime.
+          size: bytes that a call allocates.
+          alone: seconds that it takes on the calling thread.
+        """
+        self.launch, self.alone = launch, alone
+        self.most = max(2, min(_MOST, _MOST_BYTES // max(size, 1)))
+        self.calls, self.since = 0, 0.0
+        self.shortest, self.trials = math.inf, 0
+        #: whether it is found to take longer than on the calling thread
+        self.loses = False
+
+    def __call__(self, buffers: Sequence[Any]) -> Any:
+        if len(under_way) >= self.most:
+            _finish(list(under_way)[: self.most // 2])
+            if self.trials < _TRIALS:
+                self._look_at_the_clock()
+        results = self.launch(buffers, True)
+        under_way.append((next(_numbers), results.consume_token()))
+        self.calls += 1
+        return results
+
+    def _look_at_the_clock(self) -> None:
+        """The runtime has had as much to do as it may have, since the last time if so
+        many calls of this program and of no other came between. XLA divides the work of
+        a large array among all cores, one of which Python has: on some machines that
+        takes longer than on the calling thread.
+        """
+        seconds = time.perf_counter()
+        if self.calls == self.most // 2:
+            self.shortest = min(self.shortest, (seconds - self.since) / self.calls)
+            self.trials += 1
+            if self.trials == _TRIALS:
+                self.loses = self.shortest > _SLOWER * self.alone
+        self.calls, self.since = 0, seconds
 
 
 class _Trial:
@@ -89,10 +134,8 @@ class _Trial:
     overlap.
     """
 
-    def __init__(
-        self, launch: Launch, load_apart: Callable[[], Launch | None], size: int
-    ) -> None:
-        self.launch, self.load_apart, self.size = launch, load_apart, size
+    def __init__(self, launch: Launch, load_apart: LoadApart) -> None:
+        self.launch, self.load_apart = launch, load_apart
         self.calls = 0
         self.shortest = math.inf
 
@@ -105,27 +148,29 @@ class _Trial:
         self.calls += 1
         return results
 
-    def apart(self) -> Launch | None:
+    def apart(self) -> _Overlapping | None:
         """The call that hands the program over, if that is worth it."""
         found = None
         if _WORTH_IT[0] <= self.shortest <= _WORTH_IT[1]:
             found = self.load_apart()
-        return found and overlapping(found, self.size)
+        return found and _Overlapping(*found, self.shortest)
 
 
-def overlapping_when_unread(
-    launch: Launch, load_apart: Callable[[], Launch | None], size: int
-) -> Launch:
+def overlapping(launch: Launch, size: int) -> Launch:
+    """``launch`` of a program that always overlaps, and allocates so many bytes."""
+    return _Overlapping(launch, size)
+
+
+def overlapping_when_unread(launch: Launch, load_apart: LoadApart) -> Launch:
     """``launch`` of a program that overlaps while nobody waits for results.
 
     Args:
       launch: runs it on the calling thread.
-      load_apart: gives the call that hands it to another one, if there is one; called
-        once, when it is first needed.
-      size: bytes of its results.
+      load_apart: gives the call that hands it to another one, if there is one, and the
+        bytes that a call allocates; called once, when it is first needed.
     """
-    trial: _Trial | None = _Trial(launch, load_apart, size)
-    apart: Launch | None = None
+    trial: _Trial | None = _Trial(launch, load_apart)
+    apart: _Overlapping | None = None
     unread, seen, patience = 0, waits.count, _PATIENCE
 
     def launch_when_unread(buffers: Sequence[Any]) -> Any:
@@ -139,7 +184,9 @@ def overlapping_when_unread(
                 unread, seen = 0, waits.count
             unread += 1
             if overlaps is not None and unread > patience:
-                return overlaps(buffers)
+                if not overlaps.loses:
+                    return overlaps(buffers)
+                apart = None
             if tried is not None and unread > 1:
                 results = tried.call(buffers)
                 if tried.calls >= _TRIALS:
@@ -150,20 +197,6 @@ def overlapping_when_unread(
         return launch(buffers)
 
     return launch_when_unread
-
-
-def overlapping(launch: Launch, size: int) -> Launch:
-    """``launch`` of a program that is not waited for, with results of so many bytes."""
-    most = max(2, min(_MOST, _MOST_BYTES // max(size, 1)))
-
-    def launch_overlapping(buffers: Sequence[Any]) -> Any:
-        if len(under_way) >= most:
-            _finish(list(under_way)[: most // 2])
-        results = launch(buffers, True)
-        under_way.append((next(_numbers), results.consume_token()))
-        return results
-
-    return launch_overlapping
 
 
 def now() -> int:
