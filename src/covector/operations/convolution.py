@@ -22,6 +22,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.primitive import Linear, operation
+from covector.core.source import running
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
@@ -32,6 +33,7 @@ from covector.operations.casting import ConvertElementType, convert
 from covector.operations.convolution_checks import check_axes, check_groups
 from covector.operations.convolution_on_cpu import (
     features_last,
+    is_read_again,
     prefers_features_last,
     remedy,
     with_features_last,
@@ -47,7 +49,7 @@ from covector.operations.precision import (
     working_dtype,
 )
 from covector.operations.sliding_windows import Window, sliding_view
-from covector.operations.transposing import Reshape, Rev
+from covector.operations.transposing import Reshape, Rev, in_memory
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -298,11 +300,15 @@ class ConvGeneralDilated(Bilinear):
         if not self.windows:
             return ctx.through(self._along_an_axis, lhs, rhs)
         if ctx.platform == "cpu":
-            if prefers_features_last(self, left, right):
-                return self._with_features_last(ctx, lhs, rhs)
             other_way = remedy(self, left, right)
+            # XLA takes other operations for cheap ones, that each which reads the
+            # result may compute again.
+            once = other_way and is_read_again(ctx.jaxpr, running.equation.outputs[0])
+            if prefers_features_last(self, left, right):
+                return self._with_features_last(ctx, lhs, rhs, bool(once))
             if other_way is not None:
-                return ctx.through(other_way, lhs, rhs)
+                (made,) = ctx.through(other_way, lhs, rhs)
+                return in_memory(ctx, made, out) if once else made
         working = working_dtype(left.dtype, out.dtype)
         kind = operand_dtype(left.dtype, out.dtype)
         made = ctx.op(
@@ -316,9 +322,11 @@ class ConvGeneralDilated(Bilinear):
         )
         return lower_converted(ctx, made, out.with_dtype(working), out.dtype)
 
-    def _with_features_last(self, ctx: "Lowering", lhs: HloValue, rhs: HloValue) -> Any:
+    def _with_features_last(
+        self, ctx: "Lowering", lhs: HloValue, rhs: HloValue, once: bool
+    ) -> Any:
         """The convolution in XLA's order of axes, in which its result stays for what
-        comes next, too.
+        comes next, too; ``once`` in memory.
         """
         from covector.lowering import axis_orders  # noqa: PLC0415  many have none
 
@@ -327,6 +335,9 @@ class ConvGeneralDilated(Bilinear):
         last = features_last(out.ndim)[2]
         for a, b in zip(last, self.dimension_numbers.out_spec, strict=True):
             order[a] = b
+        if once:
+            there = out.with_shape(tuple([out.shape[k] for k in order]))
+            made = in_memory(ctx, made, there)
         made = axis_orders.reordered(made, tuple(order), out)
         if ctx.on_several_devices:
             return axis_orders.plain(ctx, made)

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 from covector.core.annotations import DType, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
+from covector.core.jaxpr import Jaxpr, Var, variables
 from covector.core.types import ArrayType
 from covector.operations.arithmetic import add, mul
 from covector.operations.axis_groups import regrouped
@@ -81,6 +82,20 @@ def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:
     if few and large:
         return lambda x, w: _one_by_one(conv, x, w)
     return None
+
+
+def is_read_again(jaxpr: Jaxpr, x: Var) -> bool:
+    """Whether several operations of the program read ``x``, or the one thing that is
+    made of it, element by element.
+    """
+    while True:
+        readers = [e for e in jaxpr.equations if x in variables(e.inputs)]
+        count = len(readers) + (x in jaxpr.outputs)
+        if count != 1 or not readers:
+            return count > 1
+        if not readers[0].op.element_wise:
+            return False
+        (x,) = readers[0].outputs
 
 
 def prefers_features_last(conv: Any, lhs: ArrayType, rhs: ArrayType) -> bool:
@@ -155,22 +170,36 @@ def _by_terms(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Arr
     for source, target in zip(a, c, strict=True):
         order[target] = source
     x = Transpose(tuple(order))(_padded(conv, convert(lhs, working)))
-    weights = Transpose(b)(convert(rhs, working))
-    axis, groups, per_group = c[1], conv.feature_group_count, weights.type.shape[1]
+    weights = _by_term(convert(rhs, working), b, c[1] == len(order) - 1)
+    axis, groups, per_group = c[1], conv.feature_group_count, rhs.type.shape[b[1]]
     lengths = (groups, *[out.shape[k] for k in c[2:]])
     pair = (groups, out.shape[axis] // groups)
     whole = (*out.shape[:axis], *pair, *out.shape[axis + 1 :])
     kept = tuple([k + (k > axis) for k in range(x.type.ndim)])
     total = None
-    for i, *tap in itertools.product(*map(range, weights.type.shape[1:])):
+    for i, *tap in itertools.product(*map(range, weights.type.shape[:-1])):
         starts = (i, *map(operator.mul, tap, conv.rhs_dilation))
         seen = _cut(x, c[1:], starts, (per_group, *conv.window_strides), lengths)
-        limit = (weights.type.shape[0], i + 1, *[k + 1 for k in tap])
-        weight = Reshape(pair)(Slice((0, i, *tap), limit)(weights))
+        limit = (i + 1, *[k + 1 for k in tap], weights.type.shape[-1])
+        weight = Reshape(pair)(Slice((i, *tap, 0), limit)(weights))
         repeated = BroadcastInDim(whole, (axis, axis + 1))(weight)
         term = mul(BroadcastInDim(whole, kept)(seen), repeated)
         total = term if total is None else add(total, term)
     return [convert(Reshape(out.shape)(total), out.dtype)]
+
+
+def _by_term(rhs: Value, spec: Axes, features_last: bool) -> Value:
+    """The weights of each term side by side, one for each feature of the result.
+
+    Where those are last in the result, too, they are read as a row. So they are put in
+    memory: XLA would see through the transpose, and read them one by one, from where
+    they are, for each element.
+    """
+    from covector.lowering.long_rows import View  # noqa: PLC0415  many have none
+
+    features, *others = spec
+    weights = Transpose((*others, features))(rhs)
+    return View(weights.type.shape)(weights) if features_last else weights
 
 
 def _by_positions(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Any]:
