@@ -15,7 +15,10 @@ through which the array passes on its way to the update:
     a' = a with f(r) at i
 
 And what would be added to an array as zeros of which a part is overwritten, as in the
-gradient of what reads ``a[i]``, is added to that part. (Decision 36 has the times.)
+gradient of what reads ``a[i]``, is added to that part. (Decision 36 has the times.) The
+gradient of what adds to ``a[i]`` would clear that part, and then add to it what it was:
+
+    b = a with zeros at i;  b + zeros with a[i] at i        a
 """
 
 from collections.abc import Mapping, Sequence
@@ -227,21 +230,34 @@ def _numbers_behind(
 
 def _with_sums_in_place(jaxpr: Jaxpr) -> Jaxpr:
     """The program that adds to parts of an array what it would have written among
-    zeros, and added to the array.
+    zeros, and added to the array; and which leaves what it would have put back.
     """
-    made_by = {v: e for e in jaxpr.equations for v in e.outputs}
+    made_by: dict[Var, Equation] = {}
     uses = use_counts(jaxpr)
+    now: dict[Var, Any] = {}
     programs: dict[int, Jaxpr] = {}
     equations = []
-    for e in jaxpr.equations:
+    for old in jaxpr.equations:
+        e = Equation(old.op, replaced(now, old.inputs), old.outputs, old.line)
         made = _sum_in_place(e, made_by, uses)
-        equations.append(made or e)
         if made:
-            programs[id(made)] = restage(made.op.adding, [*map(type_of, made.inputs)])
-    if not programs:
+            base = _emptied(made, made_by)
+            if base is None:
+                types = list(map(type_of, made.inputs))
+                programs[id(made)] = restage(made.op.adding, types)
+            else:  # What is added to zeros is written over them.
+                made = Equation(made.op, [base, *made.inputs[1:]], e.outputs, e.line)
+        e = made or e
+        if e.op.reading and _puts_back(e, made_by):
+            now[e.outputs[0]] = e.inputs[0]
+            continue
+        made_by.update(dict.fromkeys(e.outputs, e))
+        equations.append(e)
+    if not programs and len(equations) == len(jaxpr.equations):
         return jaxpr
-    summed = Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name)
-    return inlined(summed, lambda e: programs.get(id(e)))
+    outputs = replaced(now, jaxpr.outputs)
+    summed = Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
+    return inlined(summed, lambda e: programs.get(id(e))) if programs else summed
 
 
 def _sum_in_place(
@@ -262,6 +278,29 @@ def _sum_in_place(
     return None
 
 
+def _emptied(adding: Equation, made_by: Mapping[Var, Equation]) -> Atom | None:
+    """The array that, with zeros in that window, is the one to which an equation adds a
+    window; so it is in the derivatives of what adds to a window, or multiplies it.
+    """
+    array, added, *places = adding.inputs
+    over = made_by.get(array) if type(array) is Var else None
+    if over is None or over.op is not adding.op or not over.op.reading:
+        return None
+    base, zero, *others = over.inputs
+    same = type_of(zero) == type_of(added) and are_same(places, others, made_by)
+    return base if same and _is_zero(zero, made_by) else None
+
+
+def _puts_back(e: Equation, made_by: Mapping[Var, Equation]) -> bool:
+    """Whether an equation overwrites a window with what was read there."""
+    array, written, *places = e.inputs
+    read = made_by.get(written) if type(written) is Var else None
+    if read is None or read.op is not e.op.reading(written.type):
+        return False
+    source, *others = read.inputs
+    return source is array and are_same(places, others, made_by)
+
+
 def _is_zero(array: Atom, made_by: Mapping[Var, Equation]) -> bool:
     """Whether an array is known to be zeros."""
     if type(array) is Var:
@@ -270,3 +309,29 @@ def _is_zero(array: Atom, made_by: Mapping[Var, Equation]) -> bool:
             return False
         (array,) = maker.inputs
     return type(array) is ConcreteArray and not np.asarray(array.host()).any()
+
+
+# -- comparing -------------------------------------------------------------------------
+
+
+def are_same(
+    some: Sequence[Atom],
+    others: Sequence[Atom],
+    made_by: Mapping[Var, Equation],
+    depth: int = 4,
+) -> bool:
+    """Whether atoms are seen to have the values of others."""
+    pairs = zip(some, others, strict=True)
+    return all([_is_same(*pair, made_by, depth) for pair in pairs])
+
+
+def _is_same(one: Atom, two: Atom, made_by: Mapping[Var, Equation], depth: int) -> bool:
+    if type(one) is not Var or type(two) is not Var:
+        known = [a.host() for a in (one, two) if isinstance(a, ConcreteArray)]
+        return len(known) == 2 and one.type == two.type and np.array_equal(*known)
+    made, again = made_by.get(one), made_by.get(two)
+    if one is two or made is None or again is None or not depth:
+        return one is two
+    alike = made.op is again.op and len(made.inputs) == len(again.inputs)
+    pure = made.op.pure and made.op.interned
+    return alike and pure and are_same(made.inputs, again.inputs, made_by, depth - 1)

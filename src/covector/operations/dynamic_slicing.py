@@ -23,7 +23,6 @@ from covector.core.annotations import (
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.jaxpr import Equation
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.core.work import Work
@@ -32,7 +31,7 @@ from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add
 from covector.operations.bitwise import and_
 from covector.operations.broadcasting import Dims, batched, zeros
-from covector.operations.comparison import ge, le
+from covector.operations.comparison import ge, lt
 from covector.operations.creation import Iota
 from covector.operations.gathering import CLIP, Gather
 from covector.operations.joining import Stack
@@ -60,6 +59,8 @@ if TYPE_CHECKING:
 
 #: elements from which it pays to choose between an operand and a window in it
 _MANY = 4096
+#: bytes of an array that a core writes sooner than several that are to be woken
+_ONE_CORE = 2**19
 
 
 @operation
@@ -221,13 +222,16 @@ class DynamicUpdateSlice(Primitive):
         if type(x) is Linear:
             of_x = self(ct, zeros(update.type.strong()), *starts)
         if type(update) is Linear:
-            read = DynamicSlice(self.sizes(update.type.shape), self.inserted)
-            of_update = read(ct, *starts)
+            of_update = self.reading(update.type)(ct, *starts)
         return [of_x, of_update, *[None] * len(starts)]
 
     def adding(self, x: Value, update: Value, *starts: Value) -> Values:
-        read = DynamicSlice(self.sizes(update.type.shape), self.inserted)
-        return [self(x, add(read(x, *starts), update), *starts)]
+        there = self.reading(update.type)(x, *starts)
+        return [self(x, add(there, update), *starts)]
+
+    def reading(self, update: ArrayType) -> DynamicSlice:  # type: ignore[override]
+        """The operation that reads the window that one of this type overwrites."""
+        return DynamicSlice(self.sizes(update.shape), self.inserted)
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         (x, update, *starts), (dim, update_dim, *start_dims) = args, dims
@@ -275,13 +279,13 @@ class DynamicUpdateSlice(Primitive):
         _, type, *start_types = ctx.in_types
         if ctx.platform == "cpu" and not ctx.on_several_devices:
             window = self._large_window(ctx.in_types, ctx.equation.inputs[2:])
-            if window is not None:
+            if window is not None and not _is_in_place(ctx, ctx.in_types[0]):
                 return ctx.through(partial(_choose, window), x, update, *starts)
         if start_types and start_types[0].dtype.itemsize < 4:
             return ctx.through(
                 lambda x, u, *s: [self(x, u, *map(wide, s))], x, update, *starts
             )
-        from covector.operations.overlapping_updates import (  # noqa: PLC0415  few do
+        from covector.operations.overlapping_updates import (  # noqa: PLC0415  few
             computed_first,
         )
         from covector.operations.windows_in_windows import (  # noqa: PLC0415  few do
@@ -289,7 +293,7 @@ class DynamicUpdateSlice(Primitive):
             starts_inside,
         )
 
-        update = computed_first(ctx, update, type, _reading)
+        update = computed_first(ctx, update, type)
         if self.inserted:
             full = type.with_shape(self.sizes(type.shape))
             update = ctx.op("stablehlo.reshape", [update], [full])
@@ -300,10 +304,15 @@ class DynamicUpdateSlice(Primitive):
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
 
 
-def _reading(update: Equation) -> DynamicSlice:
-    """The operation that reads the window that a ``DynamicUpdateSlice`` overwrites."""
-    op: Any = update.op
-    return DynamicSlice(op.sizes(update.inputs[1].type.shape), op.inserted)
+def _is_in_place(ctx: "Lowering", x: ArrayType) -> bool:
+    """Whether a window is better written in place: in the step of a loop, which owns
+    its arrays, unless what is written is computed on several cores, and not there.
+    """
+    from covector.operations.overlapping_updates import is_apart  # noqa: PLC0415  few
+
+    if not ctx.is_isolated or ctx.whole is not None:
+        return False
+    return x.nbytes <= _ONE_CORE or is_apart(ctx)
 
 
 def _choose(
@@ -317,11 +326,11 @@ def _choose(
     shape = x.type.shape
     inside: Value | None = None
     for axis, (n, part) in enumerate(zip(shape, window, strict=True)):
-        if len(part) < n:
-            index = Iota(dtypes.int32, shape, axis)()
-            first, last = (scalar(k, dtypes.int32) for k in (part[0], part[-1]))
-            within = and_(ge(index, first), le(index, last))
-            inside = within if inside is None else and_(inside, within)
+        index = Iota(dtypes.int32, shape, axis)()
+        if part.start > 0:
+            inside = _and(inside, ge(index, scalar(part.start, dtypes.int32)))
+        if part.stop < n:
+            inside = _and(inside, lt(index, scalar(part.stop, dtypes.int32)))
     update = Reshape(tuple(map(len, window)))(update)
     if inside is None:
         return [update]
@@ -330,6 +339,10 @@ def _choose(
     ]
     padded = Pad(tuple(margins))(update, scalar(0, update.type.dtype))
     return [where(inside, padded, x)]
+
+
+def _and(inside: Value | None, within: Value) -> Value:
+    return within if inside is None else and_(inside, within)
 
 
 def check_starts(

@@ -11,17 +11,12 @@ moment before (jaxlib 0.10.2, and so JAX):
 So what is written is computed before, where it and the array are made of one thing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from covector.core.array import ConcreteArray
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, variables
-from covector.core.primitive import Primitive
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, type_of, variables
 from covector.core.source import running
 from covector.core.types import ArrayType
-from covector.lowering.in_place import PartsRead
+from covector.lowering.in_place import PartsRead, are_same
 from covector.lowering.spelling import HloValue
 from covector.operations.transposing import in_memory
 
@@ -32,46 +27,42 @@ if TYPE_CHECKING:
 _MOST = 64
 
 
-def computed_first(
-    ctx: "Lowering",
-    written: HloValue,
-    type_: ArrayType,
-    reading: Callable[[Equation], Primitive] | None = None,
-) -> HloValue:
+def computed_first(ctx: "Lowering", written: HloValue, type_: ArrayType) -> HloValue:
     """While lowering what updates a part of an array: the value that is written, of
     ``type_``, which is in memory before if it may have been made of that array.
-
-    Args:
-      reading: gives, of an equation that overwrites a window, the operation that reads
-        there.
     """
     if ctx.platform != "cpu" or type_.size == 1:  # one element is read and then written
         return written
-    update = running.equation  # on the elements and axes that the program has
-    if _is_apart(ctx, update, reading and reading(update)):
+    if is_apart(ctx):
         return written
     return in_memory(ctx, written, type_)
 
 
-def _is_apart(ctx: "Lowering", update: Equation, reading: Primitive | None) -> bool:
-    """Whether what an update writes has nothing in common with the array, or each
-    element only what is in its place, as in ``x.at[i].add(y)``.
+def is_apart(ctx: "Lowering") -> bool:
+    """Whether what is written has nothing in common with the array, or each element
+    only what is in its place, as in ``x.at[i].add(y)``.
     """
+    update = running.equation  # on the elements and axes that the program has
     sources = ctx.jaxpr.memo(_sources, ctx.is_isolated)
     makers = ctx.jaxpr.memo(_makers)
     array, *others = update.inputs
     shared = _of(sources, array)
     pending, looked_at = [update.inputs[update.op.updates_part]], 0
     shape = pending[0].type.shape
+    reading = update.op.reading and update.op.reading(pending[0].type)
     while pending:
         a = pending.pop()
         if type(a) is not Var or not sources[a] & shared:
             continue
         maker, looked_at = makers.get(a), looked_at + 1
-        if maker is None or a.type.shape != shape or looked_at > _MOST:
+        if maker is None or looked_at > _MOST:
+            return False
+        if _is_of_other_update(ctx, a, array, sources):
+            continue
+        if a.type.shape != shape:
             return False
         there = maker.op is reading and maker.inputs[0] is array
-        if there and _are_same(maker.inputs[1:], others[1:], makers):
+        if there and are_same(maker.inputs[1:], others[1:], makers):
             continue
         if not maker.op.element_wise:
             return False
@@ -79,27 +70,40 @@ def _is_apart(ctx: "Lowering", update: Equation, reading: Primitive | None) -> b
     return True
 
 
-def _are_same(
-    some: Sequence[Atom],
-    others: Sequence[Atom],
-    makers: Mapping[Var, Equation],
-    depth: int = 4,
+def _is_of_other_update(
+    ctx: "Lowering", a: Var, array: Atom, sources: dict[Var, int]
 ) -> bool:
-    """Whether atoms are seen to have the values of others."""
-    pairs = zip(some, others, strict=True)
-    return all([_is_same(*pair, makers, depth) for pair in pairs])
+    """Whether ``a`` is another array of which a part was updated, or is read of one,
+    where XLA sees what was read of ``array`` for that: nothing under another shape, and
+    nothing of what is computed here.
+    """
+    makers, shared = ctx.jaxpr.memo(_makers), _of(sources, array)
+    pending: list[Atom] = [makers[a].inputs[0] if makers[a].op.reads_part else a]
+    first = makers.get(pending[0])
+    if first is None or not first.op.updates_part:
+        return False
+    if not ctx.is_isolated or array not in ctx.jaxpr.inputs:
+        return False
+    seen = set[Var]()
+    while pending:
+        a = pending.pop()
+        if type(a) is not Var or a is array or a in seen or not sources[a] & shared:
+            continue
+        seen.add(a)
+        if a not in makers or len(seen) > _MOST or not _keeps_shape(makers[a]):
+            return False
+        pending += makers[a].inputs
+    return True
 
 
-def _is_same(one: Atom, two: Atom, makers: Mapping[Var, Equation], depth: int) -> bool:
-    if type(one) is not Var or type(two) is not Var:
-        known = [a.host() for a in (one, two) if isinstance(a, ConcreteArray)]
-        return len(known) == 2 and one.type == two.type and np.array_equal(*known)
-    made, again = makers.get(one), makers.get(two)
-    if one is two or made is None or again is None or not depth:
-        return one is two
-    alike = made.op is again.op and len(made.inputs) == len(again.inputs)
-    pure = made.op.pure and made.op.interned
-    return alike and pure and _are_same(made.inputs, again.inputs, makers, depth - 1)
+def _keeps_shape(e: Equation) -> bool:
+    """Whether no reshape is part of an equation: as many axes, of elements that a
+    processor reads as they are.
+    """
+    known = e.op.element_wise or e.op.updates_part or e.op.reads_part
+    types = [type_of(a) for a in (*e.inputs, *e.outputs)]
+    ndims = {t.ndim for t in types if t.shape}
+    return bool(known) and len(ndims) <= 1 and min(t.dtype.itemsize for t in types) >= 4
 
 
 def _sources(jaxpr: Jaxpr, apart: bool) -> dict[Var, int]:
