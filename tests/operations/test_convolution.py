@@ -287,3 +287,41 @@ def test_a_long_kernel_over_many_numbers_is_that_of_numpy_and_keeps_nan_where_it
     x[1000] = np.nan
     made = covector.jit(cnp.convolve)(x.astype(np.float32), kernel.astype(np.float32))
     np.testing.assert_allclose(made, np.convolve(x, kernel), rtol=1e-4, atol=1e-4)
+
+
+# -- chains ----------------------------------------------------------------------------
+
+
+def chain(x, first, second):
+    hidden = cnp.maximum(covector.lax.conv(x, first, (1, 1), "SAME"), 0)
+    return covector.lax.conv(hidden, second, (1, 1), "SAME")
+
+
+def operands_of_chain():
+    rng = np.random.default_rng(0)
+    shapes = (2, 3, 12, 12), (16, 3, 3, 3), (16, 16, 3, 3)
+    return [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+
+
+def test_weights_of_terms_lie_in_a_row_where_features_are_last():
+    xs = operands_of_chain()
+    assert "to_apply=%view" in covector.jit(chain).lower(*xs).compile().as_text()
+    with covector.disable_jit():
+        wanted = chain(*map(cnp.asarray, xs))
+    np.testing.assert_allclose(covector.jit(chain)(*xs), wanted, rtol=1e-4, atol=1e-3)
+
+
+def test_a_convolution_that_is_read_again_is_computed_once():
+    xs = operands_of_chain()
+
+    def loss(*xs):
+        return cnp.sum(cnp.maximum(chain(*xs), 0))
+
+    slopes = covector.grad(loss, (1, 2))
+    text = covector.jit(slopes).lower(*xs).compile().as_text()
+    assert "to_apply=%in_memory" in text
+    assert "in_memory" not in covector.jit(chain).lower(*xs).compile().as_text()
+    with covector.disable_jit():
+        wanted = slopes(*map(cnp.asarray, xs))
+    for found, expected in zip(covector.jit(slopes)(*xs), wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-2)

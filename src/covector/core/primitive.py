@@ -123,9 +123,9 @@ class Primitive(metaclass=Interned):
     #: an array and what it gives of zeros and those operands, where it updates a part
     adds = False
     adding: Any = None
-    #: ``reading(update)``: where it overwrites a window with ``update``, of this type,
-    #: the operation that reads what is there, with the same operands but that one
-    reading: Any = None
+    #: ``overwritten(update)``: where it overwrites a window with one of this type, the
+    #: operation that reads what is there, with the same operands but that one
+    overwritten: Any = None
     #: about how many StableHLO operations it is compiled to
     op_count = 1
 

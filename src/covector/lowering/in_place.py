@@ -248,7 +248,7 @@ def _with_sums_in_place(jaxpr: Jaxpr) -> Jaxpr:
             else:  # What is added to zeros is written over them.
                 made = Equation(made.op, [base, *made.inputs[1:]], e.outputs, e.line)
         e = made or e
-        if e.op.reading and _puts_back(e, made_by):
+        if e.op.overwritten and _puts_back(e, made_by):
             now[e.outputs[0]] = e.inputs[0]
             continue
         made_by.update(dict.fromkeys(e.outputs, e))
@@ -284,7 +284,7 @@ def _emptied(adding: Equation, made_by: Mapping[Var, Equation]) -> Atom | None:
     """
     array, added, *places = adding.inputs
     over = made_by.get(array) if type(array) is Var else None
-    if over is None or over.op is not adding.op or not over.op.reading:
+    if over is None or over.op is not adding.op or not over.op.overwritten:
         return None
     base, zero, *others = over.inputs
     same = type_of(zero) == type_of(added) and are_same(places, others, made_by)
@@ -295,7 +295,7 @@ def _puts_back(e: Equation, made_by: Mapping[Var, Equation]) -> bool:
     """Whether an equation overwrites a window with what was read there."""
     array, written, *places = e.inputs
     read = made_by.get(written) if type(written) is Var else None
-    if read is None or read.op is not e.op.reading(written.type):
+    if read is None or read.op is not e.op.overwritten(written.type):
         return False
     source, *others = read.inputs
     return source is array and are_same(places, others, made_by)

@@ -222,14 +222,14 @@ class DynamicUpdateSlice(Primitive):
         if type(x) is Linear:
             of_x = self(ct, zeros(update.type.strong()), *starts)
         if type(update) is Linear:
-            of_update = self.reading(update.type)(ct, *starts)
+            of_update = self.overwritten(update.type)(ct, *starts)
         return [of_x, of_update, *[None] * len(starts)]
 
     def adding(self, x: Value, update: Value, *starts: Value) -> Values:
-        there = self.reading(update.type)(x, *starts)
+        there = self.overwritten(update.type)(x, *starts)
         return [self(x, add(there, update), *starts)]
 
-    def reading(self, update: ArrayType) -> DynamicSlice:  # type: ignore[override]
+    def overwritten(self, update: ArrayType) -> DynamicSlice:  # type: ignore[override]
         """The operation that reads the window that one of this type overwrites."""
         return DynamicSlice(self.sizes(update.shape), self.inserted)
 

@@ -49,7 +49,7 @@ def is_apart(ctx: "Lowering") -> bool:
     shared = _of(sources, array)
     pending, looked_at = [update.inputs[update.op.updates_part]], 0
     shape = pending[0].type.shape
-    reading = update.op.reading and update.op.reading(pending[0].type)
+    reading = update.op.overwritten and update.op.overwritten(pending[0].type)
     while pending:
         a = pending.pop()
         if type(a) is not Var or not sources[a] & shared:
