@@ -9,12 +9,13 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 from covector import options
 from covector.core import dtypes
 from covector.core.effects import Effect
-from covector.core.jaxpr import Equation, Jaxpr, Var, type_of, used_inputs
+from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.source import user_level
@@ -215,14 +216,16 @@ class LoweredProgram:
             return self.module.text(debug_info)
 
 
+_size_of = attrgetter("type.size")
+
+
 def _elements_computed(jaxpr: Jaxpr) -> int:
     """By all operations, or read by one that gives fewer, each loop and branch once
     (memoise on the program).
     """
     inner = [r.jaxpr for e in jaxpr.equations for r in e.op.regions]
     sizes = [
-        max([type_of(v).size for v in (*e.inputs, *e.outputs)], default=0)
-        for e in jaxpr.equations
+        max(map(_size_of, (*e.inputs, *e.outputs)), default=0) for e in jaxpr.equations
     ]
     return sum(sizes) + sum([program.memo(_elements_computed) for program in inner])
 
