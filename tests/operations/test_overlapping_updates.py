@@ -122,3 +122,22 @@ def test_elements_are_computed_in_place_of_what_was_there():
     assert not is_written_before(twice, X, 1)
     wanted = twice(cnp.asarray(X), cnp.asarray(1))
     np.testing.assert_array_equal(cv.jit(twice)(X, 1), wanted)
+
+
+@pytest.mark.parametrize("size", [20, 5000])
+def test_a_loop_that_writes_what_it_looks_up_in_a_known_table_compiles(size):
+    table = cnp.arange(7.0)
+
+    def step(i, fields):
+        x, y = fields
+        return x.at[1:].set(table[x[1:].astype("int32") % 7] + y[1:]), y + x
+
+    def run(x):
+        return lax.fori_loop(0, 3, step, (x, x * 3))
+
+    x = cnp.asarray(np.arange(size) % 7, np.float32)
+    wanted = (x, x * 3)
+    for i in range(3):
+        wanted = step(i, wanted)
+    for found, expected in zip(cv.jit(run)(x), wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -77,13 +77,15 @@ def _is_of_other_update(
     where XLA sees what was read of ``array`` for that: nothing under another shape, and
     nothing of what is computed here.
     """
-    makers, shared = ctx.jaxpr.memo(_makers), _of(sources, array)
-    pending: list[Atom] = [makers[a].inputs[0] if makers[a].op.reads_part else a]
-    first = makers.get(pending[0])
-    if first is None or not first.op.updates_part:
-        return False
     if not ctx.is_isolated or array not in ctx.jaxpr.inputs:
         return False
+    makers, shared = ctx.jaxpr.memo(_makers), _of(sources, array)
+    whole = makers[a].inputs[0] if makers[a].op.reads_part else a
+    if type(whole) is not Var or whole not in makers:  # a literal, or an input
+        return False
+    if not makers[whole].op.updates_part:
+        return False
+    pending: list[Atom] = [whole]
     seen = set[Var]()
     while pending:
         a = pending.pop()
