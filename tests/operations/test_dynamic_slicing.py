@@ -113,6 +113,19 @@ def test_the_gradient_of_what_adds_to_a_window_writes_nothing(index):
     )
 
 
+def test_the_gradient_of_what_multiplies_a_window_writes_it_once():
+    def loss(x, y):
+        return cnp.sum(cnp.sin(x.at[1:].multiply(y)))
+
+    x = np.linspace(0, 1, 63, dtype=np.float32).reshape(9, 7)
+    y = np.linspace(0, 2, 56, dtype=np.float32).reshape(8, 7)
+    text = compiled_text(cv.grad(loss), x, y)
+    assert text.count("dynamic-update-slice(") == 2  # that of the product itself
+    wanted = np.cos(x)
+    wanted[1:] = np.cos(x[1:] * y) * y
+    np.testing.assert_allclose(cv.jit(cv.grad(loss))(x, y), wanted, atol=1e-6)
+
+
 def test_small_windows_are_written_where_they_are():
     u = cnp.ones(LARGE)
     text = cv.jit(lambda u: u.at[3:9].set(0.0)).lower(u).compile().as_text()

@@ -237,23 +237,21 @@ def _with_sums_in_place(jaxpr: Jaxpr) -> Jaxpr:
     now: dict[Var, Any] = {}
     programs: dict[int, Jaxpr] = {}
     equations = []
-    for old in jaxpr.equations:
-        e = Equation(old.op, replaced(now, old.inputs), old.outputs, old.line)
-        made = _sum_in_place(e, made_by, uses)
-        if made:
-            base = _emptied(made, made_by)
-            if base is None:
-                types = list(map(type_of, made.inputs))
-                programs[id(made)] = restage(made.op.adding, types)
-            else:  # What is added to zeros is written over them.
-                made = Equation(made.op, [base, *made.inputs[1:]], e.outputs, e.line)
-        e = made or e
+    for given in jaxpr.equations:
+        e = given
+        if now:
+            e = Equation(e.op, replaced(now, e.inputs), e.outputs, e.line)
+        adding = _sum_in_place(e, made_by, uses)
+        if adding:
+            e = _written_instead(adding, made_by) or adding
+            if e is adding:
+                programs[id(e)] = restage(e.op.adding, [*map(type_of, e.inputs)])
         if e.op.overwritten and _puts_back(e, made_by):
             now[e.outputs[0]] = e.inputs[0]
             continue
         made_by.update(dict.fromkeys(e.outputs, e))
         equations.append(e)
-    if not programs and len(equations) == len(jaxpr.equations):
+    if tuple(equations) == jaxpr.equations:
         return jaxpr
     outputs = replaced(now, jaxpr.outputs)
     summed = Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
@@ -278,9 +276,12 @@ def _sum_in_place(
     return None
 
 
-def _emptied(adding: Equation, made_by: Mapping[Var, Equation]) -> Atom | None:
-    """The array that, with zeros in that window, is the one to which an equation adds a
-    window; so it is in the derivatives of what adds to a window, or multiplies it.
+def _written_instead(
+    adding: Equation, made_by: Mapping[Var, Equation]
+) -> Equation | None:
+    """The equation that overwrites a window, where the one at hand adds to that window
+    of an array in which it was set to zeros; so it is in the derivatives of what adds
+    to a window, or multiplies it.
     """
     array, added, *places = adding.inputs
     over = made_by.get(array) if type(array) is Var else None
@@ -288,7 +289,9 @@ def _emptied(adding: Equation, made_by: Mapping[Var, Equation]) -> Atom | None:
         return None
     base, zero, *others = over.inputs
     same = type_of(zero) == type_of(added) and are_same(places, others, made_by)
-    return base if same and _is_zero(zero, made_by) else None
+    if not same or not _is_zero(zero, made_by):
+        return None
+    return Equation(adding.op, [base, added, *places], adding.outputs, adding.line)
 
 
 def _puts_back(e: Equation, made_by: Mapping[Var, Equation]) -> bool:
