@@ -82,7 +82,7 @@ def test_fewer_are_under_way_of_a_program_with_large_results(size, most):
             waited.append(self)
 
     waited = []
-    launch = overlap.overlapping(lambda buffers, with_tokens: Results(), size)
+    launch = overlap.Overlapping(lambda buffers, with_tokens: Results(), size)
     made = [launch([]) for _ in range(most)]
     assert not waited
     made.append(launch([]))
@@ -345,9 +345,7 @@ def test_a_program_that_takes_longer_beside_python_does_no_more(
 def test_the_work_of_other_programs_is_not_counted_against_one(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(overlap, "time", clock)
-    call, other = [
-        overlap._Overlapping(clock.launch(s), 0, alone=1.0) for s in (0.5, 9)
-    ]
+    call, other = [overlap.Overlapping(clock.launch(s), 0, alone=1.0) for s in (0.5, 9)]
     for _ in range(overlap._MOST * overlap._TRIALS):
         call([])
         other([])

@@ -303,9 +303,10 @@ class ConvGeneralDilated(Bilinear):
             other_way = remedy(self, left, right)
             # XLA takes other operations for cheap ones, that each which reads the
             # result may compute again.
-            once = other_way and is_read_again(ctx.jaxpr, running.equation.outputs[0])
+            (result,) = running.equation.outputs
+            once = other_way is not None and is_read_again(ctx.jaxpr, result)
             if prefers_features_last(self, left, right):
-                return self._with_features_last(ctx, lhs, rhs, bool(once))
+                return self._with_features_last(ctx, lhs, rhs, once)
             if other_way is not None:
                 (made,) = ctx.through(other_way, lhs, rhs)
                 return in_memory(ctx, made, out) if once else made

@@ -5,7 +5,7 @@ moved inside. Over a batch of indices they are a gather and a scatter.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -279,7 +279,7 @@ class DynamicUpdateSlice(Primitive):
         _, type, *start_types = ctx.in_types
         if ctx.platform == "cpu" and not ctx.on_several_devices:
             window = self._large_window(ctx.in_types, ctx.equation.inputs[2:])
-            if window is not None and not _is_in_place(ctx, ctx.in_types[0]):
+            if window is not None and not _is_in_place(ctx):
                 return ctx.through(partial(_choose, window), x, update, *starts)
         if start_types and start_types[0].dtype.itemsize < 4:
             return ctx.through(
@@ -304,7 +304,7 @@ class DynamicUpdateSlice(Primitive):
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
 
 
-def _is_in_place(ctx: "Lowering", x: ArrayType) -> bool:
+def _is_in_place(ctx: "Lowering") -> bool:
     """Whether a window is better written in place: in the step of a loop, which owns
     its arrays, unless what is written is computed on several cores, and not there.
     """
@@ -312,7 +312,7 @@ def _is_in_place(ctx: "Lowering", x: ArrayType) -> bool:
 
     if not ctx.is_isolated or ctx.whole is not None:
         return False
-    return x.nbytes <= _ONE_CORE or is_apart(ctx)
+    return ctx.in_types[0].nbytes <= _ONE_CORE or is_apart(ctx)
 
 
 def _choose(
@@ -324,25 +324,23 @@ def _choose(
     its neighbours: each of the slices would be copied first. This is one kernel.
     """
     shape = x.type.shape
-    inside: Value | None = None
+    tests = []
     for axis, (n, part) in enumerate(zip(shape, window, strict=True)):
+        if len(part) == n:
+            continue
         index = Iota(dtypes.int32, shape, axis)()
         if part.start > 0:
-            inside = _and(inside, ge(index, scalar(part.start, dtypes.int32)))
+            tests.append(ge(index, scalar(part.start, dtypes.int32)))
         if part.stop < n:
-            inside = _and(inside, lt(index, scalar(part.stop, dtypes.int32)))
+            tests.append(lt(index, scalar(part.stop, dtypes.int32)))
     update = Reshape(tuple(map(len, window)))(update)
-    if inside is None:
+    if not tests:
         return [update]
     margins = [
         (part.start, n - part.stop, 0) for n, part in zip(shape, window, strict=True)
     ]
     padded = Pad(tuple(margins))(update, scalar(0, update.type.dtype))
-    return [where(inside, padded, x)]
-
-
-def _and(inside: Value | None, within: Value) -> Value:
-    return within if inside is None else and_(inside, within)
+    return [where(reduce(and_, tests), padded, x)]
 
 
 def check_starts(

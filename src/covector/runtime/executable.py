@@ -107,7 +107,7 @@ class Executable:
         ]
         self.launch: Callable[..., Any] = launch or loaded.execute_sharded
         if overlaps is Overlap.ALWAYS:
-            self.launch = overlap.overlapping(self.launch, _allocated(loaded))
+            self.launch = overlap.Overlapping(self.launch, _allocated(loaded))
         elif overlaps is Overlap.UNREAD:
             apart = functools.partial(_launch_apart, loaded, serialized, self.devices)
             self.launch = overlap.overlapping_when_unread(self.launch, apart)

@@ -87,7 +87,7 @@ _WORTH_IT = (12e-6, 1e-3)
 _SLOWER = 1.1
 
 
-class _Overlapping:
+class Overlapping:
     """The call of a program that is not waited for."""
 
     def __init__(self, launch: Launch, size: int, alone: float = math.inf) -> None:
@@ -148,17 +148,12 @@ class _Trial:
         self.calls += 1
         return results
 
-    def apart(self) -> _Overlapping | None:
+    def apart(self) -> Overlapping | None:
         """The call that hands the program over, if that is worth it."""
         found = None
         if _WORTH_IT[0] <= self.shortest <= _WORTH_IT[1]:
             found = self.load_apart()
-        return found and _Overlapping(*found, self.shortest)
-
-
-def overlapping(launch: Launch, size: int) -> Launch:
-    """``launch`` of a program that always overlaps, and allocates so many bytes."""
-    return _Overlapping(launch, size)
+        return found and Overlapping(*found, self.shortest)
 
 
 def overlapping_when_unread(launch: Launch, load_apart: LoadApart) -> Launch:
@@ -170,7 +165,7 @@ def overlapping_when_unread(launch: Launch, load_apart: LoadApart) -> Launch:
         bytes that a call allocates; called once, when it is first needed.
     """
     trial: _Trial | None = _Trial(launch, load_apart)
-    apart: _Overlapping | None = None
+    apart: Overlapping | None = None
     unread, seen, patience = 0, waits.count, _PATIENCE
 
     def launch_when_unread(buffers: Sequence[Any]) -> Any:
