@@ -206,3 +206,13 @@ def test_the_jacobian_at_a_python_number_is_as_weak_as_that_of_jax(name):
             assert found.dtype == wanted.dtype
             assert found.weak_type == wanted.weak_type
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_unit_vectors_select():
+    """A cast makes XLA divide the operation that uses it among processors."""
+    matrix = cnp.ones((100, 100))
+    rows = cv.jit(cv.jacrev(lambda x: cnp.tanh(matrix @ x)))
+    text = rows.lower(cnp.ones(100)).as_text()
+    assert "stablehlo.select" in text and "ui8" not in text
+    text = cv.jit(lambda x: cnp.eye(100) * x + cnp.tri(100)).lower(matrix).as_text()
+    assert text.count("stablehlo.select") == 2 and "ui8" not in text

@@ -16,7 +16,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array import from_host
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, asked_dtype, scalar
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, AxisError, TypeMismatch, how_many
@@ -28,11 +28,12 @@ from covector.numpy.axes import (
     check_not_inplace,
 )
 from covector.numpy.axis_order import moveaxis
-from covector.numpy.creation import asarray
+from covector.numpy.creation import asarray, placed
 from covector.numpy.filling import ones
 from covector.numpy.ranges import arange
 from covector.numpy.selection import where
 from covector.operations.creation import Iota
+from covector.operations.selection import ones_where
 from covector.operations.slicing import Pad, Slice
 from covector.operations.transposing import Reshape
 
@@ -84,8 +85,8 @@ def eye(
 
     See also: ``identity``, ``diag``, ``tri``.
     """
-    mask = _mask("eye", N, N if M is None else M, operator.eq, k)
-    return asarray(mask, float if dtype is None else dtype, device=device)
+    ones_there = _ones("eye", N, N if M is None else M, operator.eq, k, dtype)
+    return placed(ones_there, device)
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
@@ -95,8 +96,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     [[1 0]
      [0 1]]
     """
-    mask = _mask("identity", n, n, operator.eq, 0)
-    return asarray(mask, float if dtype is None else dtype)
+    return _ones("identity", n, n, operator.eq, 0, dtype)
 
 
 def tri(
@@ -108,8 +108,7 @@ def tri(
     [[1. 0. 0.]
      [1. 1. 0.]]
     """
-    mask = _mask("tri", N, N if M is None else M, operator.le, k)
-    return asarray(mask, float if dtype is None else dtype)
+    return _ones("tri", N, N if M is None else M, operator.le, k, dtype)
 
 
 def tril(m: ArrayLike, k: int = 0) -> Array:
@@ -189,6 +188,22 @@ def _mask(
         return from_host(relation(np.arange(m) - np.arange(n)[:, None], k))
     rows, columns = (Iota(dtypes.int32, (n, m), axis)() for axis in (0, 1))
     return relation(columns - rows, k)
+
+
+def _ones(
+    who: str,
+    n: Any,
+    m: Any,
+    relation: Callable[[Any, Any], Any],
+    k: Any,
+    dtype: DTypeLike | None,
+) -> Array:
+    """Ones ``[n, m]`` where ``_mask`` holds, and zeros; float32 by default."""
+    mask = _mask(who, n, m, relation, k)
+    wanted = float if dtype is None else dtype
+    if isinstance(mask, Tracer):
+        return ones_where(mask, asked_dtype(wanted))
+    return asarray(mask, wanted)
 
 
 # -- diagonals -------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, Value, Values
 from covector.core.convert import scalar
+from covector.core.dtypes import DType
 from covector.core.primitive import Linear, Linearized, Operand
 from covector.core.types import ArrayType, show_types
 from covector.core.work import Work
@@ -117,3 +118,13 @@ select_n = SelectN()
 def where(condition: Value, x: Value, y: Value) -> Value:
     """``x`` where the condition holds, ``y`` elsewhere."""
     return select_n(condition, y, x)
+
+
+def ones_where(condition: Value, dtype: DType, weak: bool = False) -> Value:
+    """1 where the condition holds, 0 elsewhere.
+
+    Beside a cast of the condition this is for conditions on positions alone, as those
+    of unit vectors and triangles: XLA computes them anew wherever they are used, and
+    divides the operation that uses a cast among processors however small it is.
+    """
+    return where(condition, scalar(1, dtype, weak), scalar(0, dtype, weak))

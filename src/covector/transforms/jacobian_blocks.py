@@ -14,6 +14,7 @@ from covector.operations.broadcasting import batched, move_axis, zeros
 from covector.operations.casting import convert
 from covector.operations.comparison import eq
 from covector.operations.creation import Iota
+from covector.operations.selection import ones_where
 from covector.operations.slicing import Slice
 from covector.operations.transposing import Reshape
 from covector.transforms.batch import batch_flat
@@ -80,7 +81,7 @@ def _units(types: Sequence[ArrayType]) -> list[Value]:
     for t in types:
         row = Iota(dtypes.int32, (total, t.size), 0)()
         column = Iota(dtypes.int32, (total, t.size), 1)()
-        unit = convert(eq(row, column + start), t.dtype, t.weak)
+        unit = ones_where(eq(row, column + start), t.dtype, t.weak)
         units.append(Reshape((total, *t.shape))(unit))
         start += t.size
     return units
