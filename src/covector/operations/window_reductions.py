@@ -119,6 +119,11 @@ class Windowed(Primitive):
         """The windows on an operand that has its gaps and margins."""
         return tuple([Window(w.stride, 0, 0, 1, w.rhs_dilation) for w in self.windows])
 
+    @property
+    def windows_per_element(self) -> float:
+        """The number of windows that meet an element, away from the edges."""
+        return math.prod(self.window_dimensions) / math.prod(self.window_strides)
+
     def over_batch(self, dim: int) -> Any:
         """This operation with one more axis, along which windows are of length 1."""
         others = list(self.parameters.values())[5:]
