@@ -117,3 +117,27 @@ def test_steps_of_many_intermediates_take_the_memory_of_their_carry():
     program = cv.jit(cv.grad(loss(scanned(runge_kutta)))).lower(*state).compile()
     carry = sum([x.nbytes for x in state])
     assert program.memory_analysis().temp_size_in_bytes < 3 * STEPS * carry
+
+
+def test_elements_that_are_repeated_are_not_kept_repeated():
+    """The outer product of a linear attention kept both vectors as matrices."""
+    keys, values = cnp.ones((STEPS, 5)), cnp.ones((STEPS, 5))
+
+    def attention(scale, keys, values):
+        def step(state, kv):
+            k, v = kv
+            state = state * cnp.exp(scale) + k[:, None] * v[None, :]
+            return state, cnp.sum(cnp.sin(state))
+
+        return lax.scan(step, cnp.zeros((5, 5)), (keys, values))[1].sum()
+
+    slopes = cv.grad(attention, (0, 1, 2))
+    program = cv.make_jaxpr(slopes)(0.1, keys, values)
+    forward = next(e for e in program.eqns if e.primitive.name == "scan")
+    matrices = [v for v in forward.outvars if v.type.shape == (STEPS, 5, 5)]
+    assert len(matrices) == 2, "the state before the step, and the cosine of that after"
+    found = slopes(0.1, keys, values)
+    with cv.disable_jit():
+        wanted = slopes(0.1, keys, values)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)

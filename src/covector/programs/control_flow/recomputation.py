@@ -9,11 +9,13 @@ or a product. So what a step starts with is kept instead, where that is much les
     again     k₁, k₂, k₃, and what is between
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, replaced, type_of
+from covector.operations.broadcasting import BroadcastInDim
+from covector.operations.transposing import Reshape
 
 #: how many times as many bytes would be kept otherwise
 _MUCH_LESS = 3
@@ -46,34 +48,51 @@ def computed_again(
 ) -> Recomputed:
     """How the residuals of a body are had again, of which the ``given`` variables are
     known in any case: all that only adds and multiplies elements is computed again, if
-    that leaves much less to keep.
+    that leaves much less to keep. Copies of elements are made again in any case.
     """
+    found = _traced_back(body, residuals, given, _is_cheap)
+    if _is_much_less(found.saved, residuals):
+        return found
+    return _traced_back(body, residuals, given, _is_copy)
+
+
+def _traced_back(
+    body: Jaxpr,
+    residuals: Sequence[Var],
+    given: AbstractSet[Var],
+    is_again: Callable[[Equation], bool],
+) -> Recomputed:
+    """What the residuals begin at, and the equations from there, to be done again."""
     made_by = {v: e for e in body.equations for v in e.outputs}
-    saved: dict[Var, None] = {}
+    saved: list[Var] = []
     needed: set[Equation] = set()
     rest, seen = list(residuals), set(residuals)
     while rest:
         v = rest.pop()
         e = made_by.get(v)
-        if e is None or not _is_cheap(e):
-            saved[v] = None
+        if e is None or not is_again(e):
+            saved.append(v)
             continue
         needed.add(e)
         new = [a for a in e.inputs if type(a) is Var and a not in given]
         rest += [a for a in new if a not in seen]
         seen.update(new)
-    if not _is_much_less(saved, residuals):
-        return Recomputed(list(residuals), [])
-    order = [e for e in body.equations if e in needed]
-    return Recomputed(list(saved), order)
+    return Recomputed(saved, [e for e in body.equations if e in needed])
 
 
 def _is_cheap(e: Equation) -> bool:
-    """Whether an equation computes elements by a few instructions each."""
+    """Whether an equation computes elements by a few instructions each, or copies."""
+    if _is_copy(e):
+        return True
     if e.op.of_elements(*map(type_of, e.inputs)) is None:
         return False
     work = e.work
     return work is not None and not work.transcendentals
+
+
+def _is_copy(e: Equation) -> bool:
+    """Whether an equation repeats the elements of an array that is as large at most."""
+    return type(e.op) in (BroadcastInDim, Reshape)
 
 
 def _is_much_less(some: Iterable[Var], others: Iterable[Var]) -> bool:
