@@ -238,8 +238,9 @@ def get(key: Key) -> Program | None:
 def put(key: Key, program: Program) -> None:
     """Cache a program, for as long as another function can equal its function."""
 
-    def drop(_: weakref.ref[Any]) -> None:
-        _entries.pop(key, None)
+    def drop(_: weakref.ref[Any], entries: Any = _entries) -> None:
+        # When Python ends, modules lose their globals before all arrays are gone.
+        entries.pop(key, None)
 
     captured = [weakref.ref(x, drop) for x in program.captured]
     objects = [weakref.ref(x, drop) for x in key[0].objects()]

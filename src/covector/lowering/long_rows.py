@@ -24,6 +24,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from covector.core import dtypes
+from covector.core.dtypes import DType
 from covector.core.jaxpr import (
     Atom,
     Equation,
@@ -98,7 +99,7 @@ def with_long_rows(
         for v in e.outputs[:1]
     ]):  # fmt: skip
         return jaxpr
-    written = jaxpr.memo(inlined, _called)
+    written = jaxpr.memo(inlined, called_on_elements)
     first = len(written.inputs) if taken is None else taken
     islands = _Islands(
         written, least, set(written.inputs[first:]), written.outputs[:given]
@@ -120,11 +121,15 @@ def _is_of_short_rows(type_: ArrayType, least: int) -> bool:
     if type_.ndim < 2 or type(type_.size) is not int or type_.size < least:
         return False
     row = type_.shape[-1]
-    plain = not dtypes.is_key(type_.dtype) and type_.dtype not in dtypes.SUB_BYTE
-    return plain and row < _LONG and row % _VECTORS != 0
+    return is_of_bytes(type_.dtype) and row < _LONG and row % _VECTORS != 0
 
 
-def _called(e: Equation) -> Jaxpr | None:
+def is_of_bytes(dtype: DType) -> bool:
+    """Whether elements are numbers of whole bytes."""
+    return not dtypes.is_key(dtype) and dtype not in dtypes.SUB_BYTE
+
+
+def called_on_elements(e: Equation) -> Jaxpr | None:
     """The program that an equation calls, if it computes element by element."""
     program = e.op.in_place
     return program if program is not None and program.memo(_is_of_elements) else None
@@ -132,7 +137,7 @@ def _called(e: Equation) -> Jaxpr | None:
 
 def _is_of_elements(jaxpr: Jaxpr) -> bool:
     """Whether a program has only operations on elements (memoise on the program)."""
-    return all([e.op.element_wise or _called(e) for e in jaxpr.equations])
+    return all([e.op.element_wise or called_on_elements(e) for e in jaxpr.equations])
 
 
 # -- islands ---------------------------------------------------------------------------

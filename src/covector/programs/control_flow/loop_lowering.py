@@ -39,6 +39,7 @@ def lower_while(
     """The loop over values; consts are read from outside of its regions."""
     test, body = op.cond_jaxpr, op.body_jaxpr
     if not (ctx.is_of_one_cpu and _is_large_step(body)):
+        body = _small_step(ctx, body, len(body.inputs))
         return _while(ctx, test, body, test_consts, consts, carry)
     in_passes = None
     if op.settles and not test_consts:
@@ -117,6 +118,17 @@ def _is_large_step(jaxpr: Jaxpr) -> bool:
     """Whether a step touches more than that of a loop that is one kernel."""
     sizes = [a.type.nbytes for a in jaxpr.outputs if type(a.type.size) is int]
     return 2 * sum(sizes) >= SMALL_LOOP
+
+
+def _small_step(ctx: "Lowering", step: Jaxpr, whole: int) -> Jaxpr:
+    """A step of a loop that may be one kernel; the first ``whole`` inputs are no
+    elements of xs.
+    """
+    if not ctx.is_of_one_cpu or not any([v.type.ndim for v in step.inputs]):
+        return step
+    from covector.lowering import small_steps  # noqa: PLC0415  many have none
+
+    return step.memo(small_steps.with_parts_in_memory, whole)
 
 
 def _prepare(inner: "Lowering", step: Jaxpr) -> None:
@@ -269,8 +281,10 @@ def lower_scan(
         last = _lower_in_passes(scan, ctx, lowering, carry)
         if last is not None:
             return last
-    if ctx.is_of_one_cpu and _is_large_step(scan.jaxpr):
-        whole = scan.num_consts + scan.num_carry, scan.num_carry
+    whole = scan.num_consts + scan.num_carry, scan.num_carry
+    if not (ctx.is_of_one_cpu and _is_large_step(scan.jaxpr)):
+        lowering.program = _small_step(ctx, scan.jaxpr, whole[0])
+    else:
         lowering.program = scan.jaxpr.memo(with_long_rows, LEAST_IN_LOOPS, *whole)
     ys = [ctx.constant(0, t) for t in lowering.stored_types]
     # A symbolic length has no known remainder.
