@@ -36,8 +36,11 @@ def test_elements_of_arrays_that_functions_are_computed_with_are_copied(loop):
     assert views(run, (10_000,), (STEPS, 10_000)) == 0, "no small step"
 
 
-@pytest.mark.parametrize("step", [cnp.add, lambda c, x: cnp.exp(c * x), cnp.matmul])
+@pytest.mark.parametrize(
+    "step", [cnp.add, lambda c, x: cnp.exp(c * x), lambda c, x: cnp.tanh(c @ x + x)]
+)
 def test_other_steps_stay_as_they_are(step):
+    """With a product of matrices, a loop is not one kernel."""
     assert views(scanned(step), (8, 8), (STEPS, 8, 8)) == 0
 
 

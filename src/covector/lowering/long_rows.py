@@ -224,7 +224,7 @@ class _Islands:
             return True
         if e.op.name == "reshape":
             return all([self._is_in_memory(v) for v in variables(e.inputs)])
-        return _is_kernel(e)
+        return is_kernel(e)
 
     def _stays(self, v: Var, root: Var) -> bool:
         """Whether what an island makes is read by itself only, or from memory in any
@@ -234,7 +234,7 @@ class _Islands:
             return True
         outside = [e for e in self.readers.get(v, ()) if self.root_of(e) is not root]
         inside = v not in self.jaxpr.outputs
-        of_memory = [_is_total(e) or e.op.regions or _is_kernel(e) for e in outside]
+        of_memory = [_is_total(e) or e.op.regions or is_kernel(e) for e in outside]
         return inside and all(of_memory)
 
 
@@ -250,7 +250,7 @@ def _is_total(e: Equation) -> bool:
     return is_of_one and len(axes) == e.inputs[0].type.ndim > 0
 
 
-def _is_kernel(e: Equation) -> bool:
+def is_kernel(e: Equation) -> bool:
     """Whether an operation is no part of a kernel that others are a part of: it takes
     its operands from memory, and gives its results there.
     """

@@ -15,7 +15,12 @@ the function of arrays. (Decision 8 has the times.)
 from collections.abc import Iterable
 
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, inlined, replaced, variables
-from covector.lowering.long_rows import View, called_on_elements, is_of_bytes
+from covector.lowering.long_rows import (
+    View,
+    called_on_elements,
+    is_kernel,
+    is_of_bytes,
+)
 from covector.runtime.compile_options import SMALL_LOOP
 
 #: elements from which on vectors are worth a copy
@@ -38,7 +43,7 @@ def with_parts_in_memory(jaxpr: Jaxpr, whole: int) -> Jaxpr:
         return jaxpr
     written = jaxpr.memo(inlined, called_on_elements)
     made = _made_by_functions(written.equations)
-    if not made:
+    if not made or not all(map(_is_of_one_kernel, written.equations)):
         return jaxpr
     read = _read_by_kernels(written.equations)
     names: dict[Var, Var] = {}
@@ -84,6 +89,19 @@ def _is_function(e: Equation) -> bool:
         return False
     work = e.work
     return work is not None and work.transcendentals > 0
+
+
+def _is_of_one_kernel(e: Equation) -> bool:
+    """Whether a loop may be one kernel that has such an equation in its steps."""
+    if e.op.regions or e.op.name.startswith("scatter"):
+        return False
+    return not is_kernel(e) or _is_of_a_vector(e)
+
+
+def _is_of_a_vector(e: Equation) -> bool:
+    """Whether an equation is a product with a vector, of which XLA makes a sum."""
+    ranks = [a.type.ndim for a in e.inputs]
+    return e.op.name == "dot_general" and min(ranks) == 1
 
 
 def _is_part(e: Equation) -> bool:
