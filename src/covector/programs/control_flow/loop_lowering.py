@@ -281,11 +281,13 @@ def lower_scan(
         last = _lower_in_passes(scan, ctx, lowering, carry)
         if last is not None:
             return last
-    whole = scan.num_consts + scan.num_carry, scan.num_carry
-    if not (ctx.is_of_one_cpu and _is_large_step(scan.jaxpr)):
-        lowering.program = _small_step(ctx, scan.jaxpr, whole[0])
+    taken = scan.num_consts + scan.num_carry
+    if ctx.is_of_one_cpu and _is_large_step(scan.jaxpr):
+        given = scan.num_carry
+        program = scan.jaxpr.memo(with_long_rows, LEAST_IN_LOOPS, taken, given)
     else:
-        lowering.program = scan.jaxpr.memo(with_long_rows, LEAST_IN_LOOPS, *whole)
+        program = _small_step(ctx, scan.jaxpr, taken)
+    lowering.program = program
     ys = [ctx.constant(0, t) for t in lowering.stored_types]
     # A symbolic length has no known remainder.
     known = type(scan.length) is int

@@ -66,7 +66,7 @@ def _traced_back(
     made_by = {v: e for e in body.equations for v in e.outputs}
     saved: list[Var] = []
     needed: set[Equation] = set()
-    rest, seen = list(residuals), set(residuals)
+    rest, seen = list(dict.fromkeys(residuals)), set(residuals)
     while rest:
         v = rest.pop()
         e = made_by.get(v)
