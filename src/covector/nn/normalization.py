@@ -249,7 +249,7 @@ def _careful(
     shifted, top = _shifted(a, axis, where, _finite)
     largest = _finite(top)
     if b is None and not dtypes.is_complex(a.dtype):
-        shifted = cnp.where(cnp.isinf(top), _from_infinity(a, top), shifted)
+        shifted = _from_infinity(shifted, lax.stop_gradient(a), top)
         largest = cnp.where(cnp.isinf(top), top, largest)
     powers = cnp.exp(shifted)
     if where is not None:
@@ -264,20 +264,21 @@ def _careful(
 
 
 @custom_jvp
-def _from_infinity(a: Value, top: Value) -> Array:
-    """Elements less the largest, which is infinite: 0 where they are the same, NaN
-    where they are, and so low that the exponential is 0 elsewhere.
+def _from_infinity(shifted: Value, a: Value, top: Value) -> Array:
+    """``shifted``, but where the largest element is infinite: 0 for those that are the
+    same, NaN for those that are, and so low that the exponential is 0 for others.
 
-    They share the derivative of the sum, as equal elements do.
+    It moves with ``shifted`` everywhere: elements that are the same share the
+    derivative of the sum, as equal ones do, and others multiply theirs by 0.
     """
     lowest = cnp.array(cnp.finfo(a.dtype).min, a.dtype)
-    return cnp.where(a == top, 0, cnp.where(cnp.isnan(a), a, lowest))
+    others = cnp.where(cnp.isnan(a), a, lowest)
+    return cnp.where(cnp.isinf(top), cnp.where(a == top, 0, others), shifted)
 
 
 @_from_infinity.defjvp
 def _from_infinity_jvp(primals: Any, tangents: Any) -> Any:
-    a, top = primals
-    return _from_infinity(a, top), cnp.where(a == top, tangents[0], 0)
+    return _from_infinity(*primals), tangents[0]
 
 
 def _log(total: Value) -> Array:
