@@ -121,7 +121,6 @@ REASONS = {
     "near points lose their digits; so written, covector's is a product as well",
     "Science: heat": "XLA copies the grid after each step, on one core, since a step "
     "cannot write over what it reads; two steps at a time take 0.85 of the time",
-    "Science: jacobian of a map": INLINE,
     "Networks: .*attention": ATTENTION,
     "Science: Mandelbrot": "each round passes over all points and ends when none is "
     "near; lax.map over the rows around the loop is three times as fast",

@@ -29,6 +29,7 @@ SUBJECTS = tuple(
         "numerical",
         "packages",
         "loops",
+        "recurrences",
         "devices",
         "processes",
         "compiling",

@@ -15,7 +15,7 @@ LETTERS = {1: ("NCH", "OIH", "NCH"), 2: ("NCHW", "OIHW", "NCHW")}
 
 
 def measures(tiny: bool) -> list[Measure]:
-    return [*convolutions(tiny), *pools(tiny)]
+    return [*convolutions(tiny), *pools(tiny), *together(tiny)]
 
 
 def convolutions(tiny: bool) -> list[Measure]:
@@ -128,8 +128,31 @@ def pools(tiny: bool) -> list[Measure]:
     ]
 
 
-def pool(cv: Any, start: float, join: Any, side: int) -> Callable[[Any], Any]:
-    window, strides = (1, 1, side, side), (1, 1, 2, 2)
+def together(tiny: bool) -> list[Measure]:
+    """A convolution, a pooling whose windows overlap, and a convolution, of one image
+    at a time.
+    """
+    count, few, side = (2, 2, 12) if tiny else (64, 8, 28)
+    shapes = (count, 1, side, side), (few, 1, 4, 4), (2 * few, few, 3, 3)
+    name = f"gradients of conv, max pool and conv, vmap over {count} images of {side}²"
+
+    def program(cv: Any) -> Callable[..., Any]:
+        conv = partial(cv.lax.conv, window_strides=(1, 1), padding="VALID")
+        pooled = pool(cv, -np.inf, cv.lax.max, 2, stride=1)
+
+        def one(x: Any, first: Any, second: Any) -> Any:
+            h = pooled(cv.nn.relu(conv(x[None], first)))
+            return (cv.nn.relu(conv(h, second)) ** 2).sum()
+
+        return lambda x, *kernels: cv.vmap(lambda x: one(x, *kernels))(x).sum()
+
+    return [workload(name, program, normal(*shapes, scale=0.3), wrt=(1, 2))]
+
+
+def pool(
+    cv: Any, start: float, join: Any, side: int, stride: int = 2
+) -> Callable[[Any], Any]:
+    window, strides = (1, 1, side, side), (1, 1, stride, stride)
     return lambda x: cv.lax.reduce_window(x, start, join, window, strides, "VALID")
 
 

@@ -50,10 +50,11 @@ def computed_again(
     known in any case: all that only adds and multiplies elements is computed again, if
     that leaves much less to keep. Copies of elements are made again in any case.
     """
-    found = _traced_back(body, residuals, given, _is_cheap)
-    if _is_much_less(found.saved, residuals):
-        return found
-    return _traced_back(body, residuals, given, _is_copy)
+    less, least = [
+        _traced_back(body, residuals, given, is_again)
+        for is_again in (_is_copy, _is_cheap)
+    ]
+    return least if _is_much_less(least.saved, less.saved) else less
 
 
 def _traced_back(
