@@ -19,24 +19,28 @@ def measures(tiny: bool) -> list[Measure]:
     chain = normal((few, states), (states, states), (steps, few, states))
     vectors = normal((few, steps, wide), (few, steps, wide), (few, steps, wide))
     return [
-        *both(f"tanh(c + x) of {long:,}, {steps} steps", activated, driven, (0, 1)),
-        *both(f"logaddexp of {few} × {states - 4}, {steps} steps", joined, rows, (0,)),
-        *both(
+        *with_gradient(
+            f"tanh(c + x) of {long:,}, {steps} steps", activated, driven, (0, 1)
+        ),
+        *with_gradient(
+            f"logaddexp of {few} × {states - 4}, {steps} steps", joined, rows, (0,)
+        ),
+        *with_gradient(
             f"hidden Markov models, {few} of {states} states, {steps} steps",
             forward,
             chain,
             (1, 2),
         ),
-        *both(
+        *with_gradient(
             f"linear attention, {few} × {steps} × {wide}", attention, vectors, (0, 1, 2)
         ),
     ]
 
 
-def both(
+def with_gradient(
     name: str, program: Any, inputs: Any, wrt: int | tuple[int, ...]
 ) -> list[Measure]:
-    """The value, and the gradient."""
+    """Rows about the value and about the gradient."""
     return [
         workload(name, program, inputs),
         workload(f"gradient of {name}", program, inputs, wrt=wrt),

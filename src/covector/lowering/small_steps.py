@@ -27,10 +27,9 @@ from covector.runtime.compile_options import SMALL_LOOP
 _LEAST = 32
 #: functions that LLVM makes vectors of in any case: one formula for all numbers
 _PLAIN = frozenset({"exp", "logistic", "sqrt", "rsqrt", "sin", "cos", "pow"})
-#: operations that read at a place that is computed, and that join arrays
-_READERS, _JOINERS = frozenset({"dynamic_slice"}), frozenset({"concatenate", "pad"})
-#: operations that move elements
-_MOVERS = frozenset({"broadcast_in_dim", "reshape", "squeeze", "slice", "transpose"})
+#: operations that join arrays, and that move elements of one
+_JOINERS = frozenset({"concatenate", "pad"})
+_MOVERS = frozenset({"broadcast_in_dim", "reshape", "slice", "transpose"})
 
 
 def with_parts_in_memory(jaxpr: Jaxpr, whole: int) -> Jaxpr:
@@ -55,7 +54,7 @@ def with_parts_in_memory(jaxpr: Jaxpr, whole: int) -> Jaxpr:
             equations += [_viewed(a, names) for a in parts if a not in names]
             inputs = replaced(names, inputs)
         equations.append(Equation(e.op, inputs, e.outputs, e.line))
-        if e.op.name in _READERS and e.outputs[0] in read:
+        if e.op.name == "dynamic_slice" and e.outputs[0] in read:
             equations.append(_viewed(e.outputs[0], names))
     return Jaxpr(written.inputs, equations, written.outputs, written.name)
 

@@ -9,7 +9,7 @@ or a product. So what a step starts with is kept instead, where that is much les
     again     k₁, k₂, k₃, and what is between
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -50,21 +50,21 @@ def computed_again(
     known in any case: all that only adds and multiplies elements is computed again, if
     that leaves much less to keep. Copies of elements are made again in any case.
     """
+    made_by = {v: e for e in body.equations for v in e.outputs}
     less, least = [
-        _traced_back(body, residuals, given, is_again)
+        _traced_back(made_by, residuals, given, is_again)
         for is_again in (_is_copy, _is_cheap)
     ]
     return least if _is_much_less(least.saved, less.saved) else less
 
 
 def _traced_back(
-    body: Jaxpr,
+    made_by: Mapping[Var, Equation],
     residuals: Sequence[Var],
     given: AbstractSet[Var],
     is_again: Callable[[Equation], bool],
 ) -> Recomputed:
     """What the residuals begin at, and the equations from there, to be done again."""
-    made_by = {v: e for e in body.equations for v in e.outputs}
     saved: list[Var] = []
     needed: set[Equation] = set()
     rest, seen = list(dict.fromkeys(residuals)), set(residuals)
@@ -78,7 +78,8 @@ def _traced_back(
         new = [a for a in e.inputs if type(a) is Var and a not in given]
         rest += [a for a in new if a not in seen]
         seen.update(new)
-    return Recomputed(saved, [e for e in body.equations if e in needed])
+    in_order = dict.fromkeys(made_by.values())
+    return Recomputed(saved, [e for e in in_order if e in needed])
 
 
 def _is_cheap(e: Equation) -> bool:
