@@ -29,7 +29,7 @@ def test_blocks_are_multiplied_by_their_scales():
     assert narrow.dtype == cnp.bfloat16
 
 
-@pytest.mark.parametrize(("mode", "error"), [("mxfp8", 0.06), ("nvfp4", 0.2)])
+@pytest.mark.parametrize(("mode", "error"), [("mxfp8", 0.04), ("nvfp4", 0.2)])
 def test_products_in_few_bits_are_near_and_so_are_their_derivatives(mode, error):
     configs = [nn.get_scaled_dot_general_config(mode)] * 3
 
@@ -37,7 +37,7 @@ def test_products_in_few_bits_are_near_and_so_are_their_derivatives(mode, error)
         return nn.scaled_dot_general(a, b, NUMBERS, configs=configs)
 
     out, pull = cv.vjp(cv.jit(product), cnp.array(A), cnp.array(B))
-    g = np.random.default_rng(1).normal(size=out.shape).astype(np.float32)
+    g = np.random.default_rng(2).normal(size=out.shape).astype(np.float32)
     wanted = [np.einsum("bmn,bnk->bmk", g, B), np.einsum("bmn,bmk->bnk", g, A)]
     for found, exact in zip([out, *pull(cnp.array(g))], [PLAIN, *wanted], strict=True):
         assert found.shape == exact.shape
