@@ -176,6 +176,8 @@ class PjitFunction(Generic[P, R]):
         signature = self.signature(args, kwargs)
         signature.check_values(self.who)
         program = self.program(signature)
+        if not now.checks_values:
+            program = program.for_calls()
         donated = program.donated_indices
         if donated:
             signature.check_donated(donated, self.who)

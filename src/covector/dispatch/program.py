@@ -20,7 +20,17 @@ from covector.lowering.placement import Meshes, Placement
 from covector.tree.registry import PyTreeDef
 
 if TYPE_CHECKING:
+    from covector.dispatch.precomputed import Parts
     from covector.lowering.compile import LoweredProgram
+
+
+class Computed(NamedTuple):
+    """What a program computes of captured arrays alone, and the rest of it."""
+
+    parts: "Parts"
+    results: list[Any]
+    #: executables of the rest by placement
+    compiled: dict[Any, CompiledProgram]
 
 
 class Program(NamedTuple):
@@ -38,7 +48,9 @@ class Program(NamedTuple):
     #: where arguments and results are to be
     shardings: Resolved
     #: how the references that it uses are threaded through it; None if there are none
-    references: References | None = None
+    references: References | None
+    #: what its first call computed once; empty if nothing
+    computed: list[Computed]
 
     def operands(
         self,
@@ -109,6 +121,25 @@ class Program(NamedTuple):
         captured = values_of(self.captured)
         name = functools.partial(input_name, in_tree, len(captured))
         return Replayed(self.jaxpr, [*captured, *leaves], name)
+
+    def for_calls(self) -> "Program":
+        """What runs where the function is called: with what it computes of captured
+        arrays alone among these.
+        """
+        if not self.captured or self.references is not None or self.meshes:
+            return self
+        from covector.dispatch import precomputed  # noqa: PLC0415  most capture none
+
+        if not self.computed and precomputed.can_compute(self.captured):
+            parts = self.jaxpr.memo(precomputed.in_parts, len(self.captured))
+            if parts is not None:
+                results = precomputed.compute(parts, self.captured)
+                self.computed.append(Computed(parts, results, {}))
+        if not self.computed:
+            return self
+        parts, results, compiled = self.computed[0]
+        captured = [*[self.captured[i] for i in parts.kept], *results]
+        return self._replace(jaxpr=parts.rest, captured=captured, compiled=compiled)
 
     @property
     def result_types(self) -> Sequence[ArrayType]:

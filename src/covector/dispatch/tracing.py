@@ -117,4 +117,5 @@ def _program(
         meshes,
         shardings,
         references,
+        [],
     )

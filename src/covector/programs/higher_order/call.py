@@ -109,10 +109,10 @@ def without_calls(jaxpr: Jaxpr) -> Jaxpr:
     """The program with the equations of called ones in place of the calls, but of
     separate ones; itself if there are none (memoise on the program).
     """
-    return inlined(jaxpr, _called)
+    return inlined(jaxpr, called)
 
 
-def _called(e: Equation) -> Jaxpr | None:
+def called(e: Equation) -> Jaxpr | None:
     """The program that an equation calls, if it need not be separate."""
     return e.op.in_place if type(e.op) is Call else None
 
