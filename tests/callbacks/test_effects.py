@@ -529,9 +529,6 @@ def test_a_failure_on_several_devices_is_told():
     def fail(x):
         raise KeyError("late")
 
-    out = cv.jit(lambda x: (cv.debug.callback(fail, x), x + 1)[1])(x)
-    with pytest.raises(KeyError, match="late"):
-        np.asarray(out)
-    with pytest.raises(KeyError, match="late"):
-        cv.effects_barrier()
+    with pytest.raises(KeyError, match="late"):  # as on one device
+        cv.jit(lambda x: (cv.debug.callback(fail, x), x + 1)[1])(x)
     cv.effects_barrier()

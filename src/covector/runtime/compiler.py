@@ -93,7 +93,7 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
         found.loaded,
         devices,
         outputs,
-        launch,
+        overlap.one_at_a_time(launch, devices),
         compile_seconds=seconds,
         serialized=found.serialized,
         overlaps=overlaps,
@@ -122,10 +122,12 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     functions = [host_calls.guarded(function) for function in callbacks]
     with modules.opened(module) as mine:
         loaded, seconds = _compile(mine, devices, compile_options, functions)
+    inline = overlap.runs_inline(devices[0])
     launch = host_calls.watched(
         _launch(loaded, devices, module, compile_options),
-        len(devices) == 1 and overlap.runs_inline(devices[0]),
-        ordered,
+        inline=inline and len(devices) == 1,
+        at_once=inline,
+        ordered=ordered,
     )
     return Executable(loaded, devices, outputs, launch, compile_seconds=seconds)
 
@@ -160,6 +162,7 @@ def load_executable(
             "a program that was loaded", loaded.fingerprint.hex(), str
         ),
     )
+    launch = overlap.one_at_a_time(launch, devices)
     return Executable(loaded, devices, outputs, launch, serialized=serialized)
 
 

@@ -9,6 +9,9 @@ of training steps: who waits for each result has it sooner from the calling thre
 Some are under way at a time, so that results that nobody has read yet do not pile up.
 Every other program begins when those are done, and is itself done when its call
 returns.
+
+A program over several devices of one CPU is handed to threads by XLA in any case. It is
+under way as well, but alone.
 """
 
 import atexit
@@ -17,6 +20,7 @@ import functools
 import itertools
 import math
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -127,6 +131,31 @@ class Overlapping:
             if self.trials == _TRIALS:
                 self.loses = self.shortest > _SLOWER * self.alone
         self.calls, self.since = 0, seconds
+
+
+#: held while a program over several devices begins
+_begins = threading.Lock()
+
+
+def one_at_a_time(launch: Launch, devices: Sequence[client.Device]) -> Launch:
+    """``launch`` of a program on these devices, which begins when no other is under way
+    if they are several of one CPU.
+
+    Partitions that wait for each other, in a collective, keep a thread each. XLA has no
+    more threads than devices, and those of one program could keep all for which those
+    of the other wait: for ever, until XLA ends the process after 40 seconds.
+    """
+    if len(devices) == 1 or not runs_inline(devices[0]):
+        return launch
+
+    def launch_alone(buffers: Sequence[Any]) -> Any:
+        with _begins:
+            finish()
+            results = launch(buffers, with_tokens=True)
+            under_way.append((next(_numbers), results.consume_token()))
+        return results
+
+    return launch_alone
 
 
 class _Trial:
