@@ -103,7 +103,12 @@ UNEVEN = {
     "argmax": (lambda x: cnp.argmax(nn.softplus(x)), True),
     "reversed": (lambda x: nn.softplus(x[::-1]), True),
     "take": (lambda x: cnp.exp(x[PLACES]), True),
-    "formulas of what is taken": (lambda x: nn.softplus(x[PLACES]), False),
+    "formulas of what is taken": (lambda x: nn.softplus(x[PLACES]), True),
+    "… in a loop": (
+        lambda x: lax.map(lambda y: nn.softplus(y[PLACES]), x[None]),
+        False,
+    ),
+    "what is taken, read twice": (lambda x: nn.gelu(x[PLACES]) * x, True),
     "integers": (lambda x: (x * 9).astype("int32") % 7, True),
     "random integers": (lambda x: random.randint(random.key(0), x.shape, 0, 9), True),
     "histogram": (lambda x: cnp.histogram(x, 20)[0], True),
@@ -129,3 +134,21 @@ def test_programs_of_uneven_arrays(name):
         wanted = cv.tree.leaves(fun(cnp.asarray(X)))
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fun", "count"),
+    [
+        (lambda x: nn.softplus(x[PLACES]), 1),
+        (lambda x: nn.gelu(x[PLACES]) + nn.softplus(x[PLACES[::-1]]), 2),
+        (lambda x: cnp.exp(x[PLACES]), 0),
+        (lambda x: nn.softplus(x[PLACES[:-1]]), 0),
+        (lambda x: nn.softplus(cnp.stack([x, x], 1)[PLACES]), 0),
+        (lambda x: cnp.concatenate([nn.softplus(x[PLACES]), x]), 0),
+    ],
+)
+@pytest.mark.usefixtures("two_cores")
+def test_what_is_gathered_is_in_memory_where_it_is_read_in_several_places(fun, count):
+    lowered = LoweredProgram(cv.make_jaxpr(fun)(X).jaxpr, "f", cv.devices()[0])
+    views = [e.op.name for e in lowered.program.equations].count("view")
+    assert views == count * HAS_PLAIN_KERNELS

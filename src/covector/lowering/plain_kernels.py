@@ -6,13 +6,22 @@ vector instructions, which the others then lack. (Decision 35 has the times.)
 """
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import dropwhile
 from typing import Any
 
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, inlined, variables
+from covector.core.jaxpr import (
+    Atom,
+    Equation,
+    Jaxpr,
+    Var,
+    inlined,
+    replaced,
+    variables,
+)
 from covector.core.types import Shape
-from covector.lowering.long_rows import cost_of_each
+from covector.lowering.long_rows import View, cost_of_each
 from covector.runtime import client
 
 #: Elements of an array up to which XLA's plain kernels are as quick as its fusions, and
@@ -80,20 +89,52 @@ def _is_uneven(shape: Shape) -> bool:
     return uneven and math.prod(long) >= _DIVIDED and math.prod(long[1:]) < _LONG_ROWS
 
 
+def with_gathered_in_memory(jaxpr: Jaxpr) -> Jaxpr:
+    """The program, in which the elements that are gathered of an array are in memory
+    where they are read in several places, if it then has plain kernels (memoise on the
+    program).
+    """
+    gathered = _gathered(jaxpr.equations)
+    if not any([_is_uneven(v.type.shape) for v in gathered]):
+        return jaxpr
+    by_formulas = _read_by_formulas(jaxpr.equations)
+    counts = Counter(
+        [a for e in jaxpr.equations if _is_large(e) for a in variables(e.inputs)]
+    )
+    gathered = {
+        v for v in gathered if v.type.ndim == 1 and (counts[v] > 1 or v in by_formulas)
+    }
+    views = {v: Var(v.type) for v in gathered}
+    equations = []
+    for e in jaxpr.equations:
+        equations.append(Equation(e.op, replaced(views, e.inputs), e.outputs, e.line))
+        for v in gathered.intersection(e.outputs):
+            view = View(v.type.shape)
+            equations.append(Equation(view, [v], [views[v]], e.line))
+    outputs = replaced(views, jaxpr.outputs)
+    rewritten = Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
+    return rewritten if rewritten.memo(_is_on_elements) else jaxpr
+
+
+def _gathered(equations: Iterable[Equation]) -> set[Var]:
+    return {v for e in equations if e.op.name == "gather" for v in e.outputs}
+
+
+def _read_by_formulas(equations: Sequence[Equation]) -> set[Var]:
+    """What is gathered, and read by a formula, in several places."""
+    gathered = _gathered(equations)
+    if not gathered:
+        return gathered
+    read = [v for e in equations if _reads_often(e) for v in variables(e.inputs)]
+    return gathered.intersection(read)
+
+
 def _is_on_elements(jaxpr: Jaxpr) -> bool:
     """Whether a program has only operations on elements, and what goes with them
     (memoise on the program).
     """
     written = list(_all_equations(jaxpr))
-    if not all(map(_goes_with_elements, written)):
-        return False
-    gathered = {v for e in written if e.op.name == "gather" for v in e.outputs}
-    if any(
-        [
-            _reads_often(e) and not gathered.isdisjoint(variables(e.inputs))
-            for e in written
-        ]
-    ):
+    if not all(map(_goes_with_elements, written)) or _read_by_formulas(written):
         return False
     costs = [cost_of_each(e) for e in written if _is_large(e)]
     return sum(costs) >= _MORE or _TAKE_LONGER.isdisjoint([e.op.name for e in written])
