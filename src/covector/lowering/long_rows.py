@@ -220,7 +220,7 @@ class _Islands:
         e = self.makers.get(a)
         if e is None:
             return a not in self.parts
-        if e.op.regions or _is_of_one_number(e):
+        if e.op.regions or is_of_one_number(e):
             return True
         if e.op.name == "reshape":
             return all([self._is_in_memory(v) for v in variables(e.inputs)])
@@ -238,7 +238,7 @@ class _Islands:
         return inside and all(of_memory)
 
 
-def _is_of_one_number(e: Equation) -> bool:
+def is_of_one_number(e: Equation) -> bool:
     """Whether an equation gives an array of which all elements are one number."""
     return e.op.name == "broadcast_in_dim" and not e.inputs[0].type.shape
 
@@ -316,7 +316,7 @@ class _Rewriting:
             return row
         type_ = _as_row(a.type)
         maker = self.islands.makers.get(a) if type(a) is Var else None
-        if maker is not None and _is_of_one_number(maker):
+        if maker is not None and is_of_one_number(maker):
             op = maker.op.replace(shape=type_.shape)
             row = self._add(op, maker.inputs, type_, line)
         else:

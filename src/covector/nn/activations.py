@@ -9,6 +9,7 @@ import numpy as np
 
 import covector.numpy as cnp
 from covector import lax
+from covector.core import dtypes
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
@@ -285,7 +286,13 @@ def mish(x: ArrayLike) -> Array:
     0.0
     """
     x = inexact("mish", x)
-    return x * cnp.tanh(softplus(x))
+    if dtypes.is_complex(x.dtype):
+        return x * cnp.tanh(softplus(x))
+    # With t = eˣ, the factor is t (t + 2) / (t (t + 2) + 2): 1 as it is rounded, and
+    # finite, from here on.
+    t = cnp.exp(cnp.minimum(x, 5.5 if x.dtype == dtypes.float16 else 20.0))
+    product = t * (t + 2.0)
+    return x * (product / (product + 2.0))
 
 
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:

@@ -17,7 +17,7 @@ from covector.operations.accuracy import ByVectors, HasAccuracy
 from covector.operations.arithmetic import div, neg, sub
 from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic
 from covector.operations.casting import BitcastConvertType, convert
-from covector.operations.comparison import gt, lt
+from covector.operations.comparison import eq, gt, lt
 from covector.operations.complex import complex_, imag, real
 from covector.operations.complex_functions import ComplexFunction, Parts, mend_log
 from covector.operations.partials import WithPartials
@@ -96,9 +96,11 @@ def _log2(x: Value) -> list[Value]:
     mantissa = sub(bits, shift_left(k, scalar(positions, integers)))
     m = BitcastConvertType(x.type.dtype)(mantissa)
     value = convert(k, x.type.dtype) + log(m) * (1 / math.log(2))
-    infinity = scalar(math.inf, x.type.dtype)
-    positive = and_(gt(x, scalar(0, x.type.dtype)), lt(x, infinity))
-    return [convert(where(positive, value, log(x)), dtype)]
+    zero, infinity, nan = [scalar(n, x.type.dtype) for n in (0, math.inf, math.nan)]
+    beyond = where(eq(x, infinity), infinity, nan)
+    other = where(eq(x, zero), neg(infinity), beyond)
+    positive = and_(gt(x, zero), lt(x, infinity))
+    return [convert(where(positive, value, other), dtype)]
 
 
 class Log1p(ComplexFunction, HasAccuracy):

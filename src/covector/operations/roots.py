@@ -1,17 +1,34 @@
 """Square and cube roots."""
 
+import math
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
+from covector.core.convert import scalar
+from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.accuracy import ByVectors, HasAccuracy
 from covector.operations.arithmetic import div, mul
+from covector.operations.comparison import lt
 from covector.operations.complex_functions import ComplexFunction, mend_sqrt
 from covector.operations.families import widened
+from covector.operations.selection import where
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class _Root(ComplexFunction, HasAccuracy):
     """A root of a real or complex number."""
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        (type_,) = ctx.in_types
+        if ctx.platform == "cpu" and type_.dtype == dtypes.float32:
+            # XLA makes no vectors of 1/√x where x comes from memory as it is.
+            (x,) = ctx.through(_or_nan, x)
+        return super().lower(ctx, x)
 
 
 class Sqrt(_Root):
@@ -44,6 +61,11 @@ class Rsqrt(_Root):
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = -0.5 * (out / x)
         return [lambda dx: mul(dx, slope)]
+
+
+def _or_nan(x: Value) -> list[Value]:
+    """The number, or NaN in place of one without a square root."""
+    return [where(lt(x, scalar(0, x.type.dtype)), scalar(math.nan, x.type.dtype), x)]
 
 
 class Cbrt(ByVectors, HasAccuracy):

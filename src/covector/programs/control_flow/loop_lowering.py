@@ -276,6 +276,12 @@ def lower_scan(
     scan: Any, ctx: "Lowering", consts: Values, carry: Values, xs: Values
 ) -> Values:
     """The results of a scan: carry and ys."""
+    if ctx.is_of_one_cpu and not _is_large_step(scan.jaxpr):
+        from covector.programs.control_flow import flat_steps  # noqa: PLC0415  not all
+
+        flat = flat_steps.over_flat_arrays(scan, ctx.in_types)
+        if flat is not None:
+            return [*ctx.inline(flat, [*consts, *carry, *xs])]
     lowering = ScanLowering(scan, ctx, consts, xs)
     if _may_be_in_passes(scan, ctx):
         last = _lower_in_passes(scan, ctx, lowering, carry)
