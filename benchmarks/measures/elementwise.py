@@ -71,6 +71,26 @@ def special(label: str, n: int) -> list[Measure]:
             },
             bound=Bound(bytes=8 * n),
         ),
+        workload(
+            f"angles within a turn, {label}",
+            lambda cv: lambda x: cv.numpy.mod(x, 2 * np.pi),
+            lambda: [100 * x for x in normal((n,))()],
+            others={
+                "numpy": lambda np: lambda x: np.mod(x, 2 * np.pi),
+                "torch": lambda torch: lambda x: torch.remainder(x, 2 * np.pi),
+            },
+            bound=Bound(bytes=8 * n),
+        ),
+        workload(
+            f"1/√x, {label}",
+            lambda cv: cv.lax.rsqrt,
+            positive((n,)),
+            others={
+                "numpy": lambda np: lambda x: 1 / np.sqrt(x),
+                "torch": lambda torch: torch.rsqrt,
+            },
+            bound=Bound(bytes=8 * n),
+        ),
         # One less than cores divide evenly.
         workload(
             f"softplus, {n - 1:,}",

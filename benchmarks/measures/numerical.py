@@ -13,6 +13,7 @@ TITLE = "Science"
 
 def measures(tiny: bool) -> list[Measure]:
     points, steps, rows = (20, 5, 50) if tiny else (2000, 1000, 10_000)
+    known, many = (20, 50) if tiny else (500, 100_000)
     return [
         Measure(
             f"likelihood of a Gaussian process of {points} points, with its gradient",
@@ -26,6 +27,14 @@ def measures(tiny: bool) -> list[Measure]:
             f"logistic regression by Newton's method, {rows} × 32, 10 steps",
             lambda cv: newton_logistic(cv, rows),
             {"numpy": lambda _: numpy_newton_logistic(rows)},
+        ),
+        Measure(
+            f"mean of a Gaussian process of {known} fixed points, at 20",
+            lambda cv: mean_at(cv, known),
+        ),
+        Measure(
+            f"nearest of {many:,} × 16 fixed points",
+            lambda cv: nearest(cv, many),
         ),
     ]
 
@@ -48,6 +57,39 @@ def gaussian_process(cv: Any, points: int) -> Callable[[], Any]:
     step = cv.jit(cv.value_and_grad(log_likelihood))
     operands = cv.device_put((np.array([0.0, -2.0], np.float32), x, y))
     return lambda: step(*operands)
+
+
+def mean_at(cv: Any, points: int) -> Callable[[], Any]:
+    """A function that closes over the points, and factors their covariance in it."""
+    cnp, linalg = cv.numpy, import_module(f"{cv.__name__}.scipy.linalg")
+    generator = np.random.default_rng(0)
+    points_and_more = generator.standard_normal((points + 20, 8)).astype(np.float32)
+    x, new = (cnp.array(part) for part in np.split(points_and_more, [points]))
+    y = cnp.array(generator.standard_normal(points).astype(np.float32))
+
+    def covariance(a: Any, b: Any) -> Any:
+        return cnp.exp(-0.5 * ((a[:, None] - b) ** 2).sum(-1))
+
+    @cv.jit
+    def mean(new: Any) -> Any:
+        factor = linalg.cho_factor(covariance(x, x) + 0.1 * cnp.eye(points))
+        return covariance(new, x) @ linalg.cho_solve(factor, y)
+
+    return lambda: mean(new)
+
+
+def nearest(cv: Any, points: int) -> Callable[[], Any]:
+    """A function that closes over the points, and takes their norms in it."""
+    cnp = cv.numpy
+    generator = np.random.default_rng(0)
+    x = cnp.array(generator.standard_normal((points, 16)).astype(np.float32))
+    one = cnp.array(generator.standard_normal(16).astype(np.float32))
+
+    @cv.jit
+    def place(q: Any) -> Any:
+        return cnp.argmin(q @ q + (x * x).sum(1) - 2 * (x @ q))
+
+    return lambda: place(one)
 
 
 def kalman_filter(cv: Any, steps: int) -> Callable[[], Any]:

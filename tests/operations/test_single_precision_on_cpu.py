@@ -136,3 +136,37 @@ def test_numbers_of_16_bits_are_right_to_the_last_place(name, dtype):
         normal &= np.abs(wide) > float(limits.tiny)
         off = np.abs(found - exact)[normal] / unit[normal]
     assert off.max() < 0.51
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_remainders_are_exact(dtype):
+    rng = np.random.default_rng(4)
+    bits = rng.integers(0, 1 << 16, (2, 2 * COUNT)).astype(np.uint16)
+    x, y = bits.view(np.float32 if dtype == np.float32 else dtype)
+    size = np.abs(y.astype(np.float32))
+    x[np.abs(x.astype(np.float32)) < 1e-37], y[size < 1e-37] = 0, 2  # not subnormal
+    with np.errstate(all="ignore"):
+        exact = np.fmod(x.astype(np.float32), y.astype(np.float32))
+    found = np.asarray(cv.jit(cv.lax.rem)(x, y)).astype(np.float32)
+    normal = np.isnan(exact) | (np.abs(exact) > 1e-37) | (exact == 0)
+    np.testing.assert_array_equal(found[normal], exact[normal])
+    known = ~np.isnan(exact)
+    np.testing.assert_array_equal(np.signbit(found)[known], np.signbit(exact)[known])
+
+
+def test_remainders_of_multiples_are_zero_or_next_to_it():
+    rng = np.random.default_rng(5)
+    y = np.abs(rng.normal(size=COUNT)).astype(np.float32)
+    x = (rng.integers(1, 10**6, COUNT) * y.astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(cv.jit(cv.lax.rem)(x, y), np.fmod(x, y))
+
+
+def test_remainders_of_special_numbers_and_by_one_number():
+    x, y = (part.ravel() for part in np.meshgrid(SPECIAL, SPECIAL))
+    x, y = repeated(x), repeated(y)
+    rem = cv.jit(cv.lax.rem)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(rem(x, y), np.fmod(x, y))
+        for number in SPECIAL:
+            np.testing.assert_array_equal(rem(x, number), np.fmod(x, number))
+            np.testing.assert_array_equal(rem(number, y), np.fmod(number, y))

@@ -176,7 +176,7 @@ class PjitFunction(Generic[P, R]):
         signature = self.signature(args, kwargs)
         signature.check_values(self.who)
         program = self.program(signature)
-        if not now.checks_values:
+        if program.captured and not now.checks_values:
             program = program.for_calls()
         donated = program.donated_indices
         if donated:

@@ -126,7 +126,7 @@ class Program(NamedTuple):
         """What runs where the function is called: with what it computes of captured
         arrays alone among these.
         """
-        if not self.captured or self.references is not None or self.meshes:
+        if self.references is not None or self.meshes:
             return self
         from covector.dispatch import precomputed  # noqa: PLC0415  most capture none
 

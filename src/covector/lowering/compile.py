@@ -133,8 +133,10 @@ class LoweredProgram:
         alone = self.platform == "cpu" and self.mesh_placement is None
         if alone:
             program = with_long_rows(program)
-            if HAS_PLAIN_KERNELS:
-                program = plain_kernels.with_gathered_in_memory(program)
+            for e in program.equations:  # most programs gather nothing
+                if HAS_PLAIN_KERNELS and e.op.name == "gather":
+                    program = plain_kernels.with_gathered_in_memory(program)
+                    break
         # A result in the memory of an argument is written while that is read, which a
         # loop for several results cannot do.
         if any(given_up) or not alone:

@@ -5,6 +5,7 @@ functions of large arrays in 64 bits.
 """
 
 import enum
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -119,17 +120,22 @@ class ByVectors(Elementwise):
         """None: XLA makes vector instructions of 64 bits in its own kernels only."""
         return
 
-    def is_by_vectors(self, ctx: "Lowering") -> bool:
-        """Whether it is lowered as ``on_cpu``."""
-        (out,) = ctx.out_types
-        many = type(out.size) is not int or out.size >= _MANY
-        return many and ctx.platform == "cpu" and out.dtype in _UP_TO_32_BITS
-
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        if not self.is_by_vectors(ctx):
-            return super().lower(ctx, *operands)
-        # Many programs have none of them.
-        from covector.operations import single_precision_on_cpu  # noqa: PLC0415
+        if is_by_vectors(ctx):
+            return lower_by_vectors(ctx, self.on_cpu, *operands)
+        return super().lower(ctx, *operands)
 
-        fun = getattr(single_precision_on_cpu, self.on_cpu)
-        return single_precision_on_cpu.call(ctx, fun, *operands)
+
+def is_by_vectors(ctx: "Lowering") -> bool:
+    """Whether the result is a large array for the CPU, of float32 or less."""
+    (out,) = ctx.out_types
+    many = type(out.size) is not int or out.size >= _MANY
+    return many and ctx.platform == "cpu" and out.dtype in _UP_TO_32_BITS
+
+
+def lower_by_vectors(ctx: "Lowering", name: str, *operands: HloValue) -> HloResults:
+    """Lower as the function of this name of ``single_precision_on_cpu``."""
+    # Found by name: it is made of operations, some of which are lowered so. And many
+    # programs have none of them.
+    module = importlib.import_module("covector.operations.single_precision_on_cpu")
+    return module.call(ctx, getattr(module, name), *operands)

@@ -10,10 +10,11 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value, Values
-from covector.core.primitive import Linear, Linearized, Operand
+from covector.core.primitive import Linear, Linearized, Operand, Primitive
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.lowering.spelling import HloResults, HloValue
+from covector.operations.accuracy import is_by_vectors, lower_by_vectors
 from covector.operations.broadcasting import broadcast_like, unbroadcast
 from covector.operations.families import Elementwise, broadcast_operands
 
@@ -249,6 +250,15 @@ class Rem(Elementwise):
         if not dtypes.is_integer(x.dtype):
             return np.fmod(x, y)
         return _unless_zero(y, np.fmod(x, y), x)
+
+    def of_elements(self, *types: ArrayType) -> Primitive | None:
+        integers = dtypes.is_integer(types[0].dtype)
+        return super().of_elements(*types) if integers else None  # as in ``ByVectors``
+
+    def lower(self, ctx: "Lowering", x: HloValue, y: HloValue) -> HloResults:
+        if is_by_vectors(ctx):
+            return lower_by_vectors(ctx, "remainder", x, y)
+        return super().lower(ctx, x, y)
 
     def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)

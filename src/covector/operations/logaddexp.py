@@ -15,7 +15,6 @@ from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import add, neg, sub
 from covector.operations.bitwise import and_
 from covector.operations.casting import convert
-from covector.operations.chebyshev import polynomial
 from covector.operations.comparison import eq, ge, ne
 from covector.operations.complex import real
 from covector.operations.extrema import max_
@@ -67,6 +66,8 @@ def _log_sum(x: Value, y: Value) -> Sequence[Array]:
         x_is_first = ge(*ranks)
         high, low = where(x_is_first, x, y), where(x_is_first, y, x)
         return [add(high, log1p(exp(_difference(low, high))))]
+    from covector.operations.chebyshev import polynomial  # noqa: PLC0415  not all need it
+
     # For log1p, XLA computes two formulas of which one holds. Here u is not beyond 1.
     distance = where(eq(x, y), scalar(0, dtype), abs_(sub(x, y)))  # also of infinities
     u = exp(neg(distance))

@@ -19,6 +19,7 @@ from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr
+from covector.core.number_info import finfo
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering.spelling import HloValue
@@ -33,6 +34,7 @@ from covector.operations.bitwise import (
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.chebyshev import polynomial
 from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
+from covector.operations.extrema import min_
 from covector.operations.magnitude import abs_, sign_bit
 from covector.operations.rounding import Round, RoundingMethod, floor
 from covector.operations.selection import where
@@ -356,3 +358,24 @@ def cube_root(x: Value) -> list[Value]:
     # Zero and infinity are out of the range of float32 in any case; and NaN.
     value = where(lt(size, scalar(math.inf, dtypes.float64)), value, size)
     return [_narrowed(_with_sign(value, wide), x)]
+
+
+def remainder(x: Value, y: Value) -> list[Value]:
+    """X − y · trunc(x / y), exactly: multiples of 2ᵏ y are taken away, for smaller and
+    smaller k.
+
+    Each is a whole number times y, in so few bits that the product and the difference
+    are exact. It is the nearest one, or next to it where two are as near, since it
+    comes from the inverse of y.
+    """
+    dividend, divisor = _widened(x), abs_(_widened(y))
+    limits = finfo(x.type.dtype)
+    bits, largest = 52 - limits.nmant, limits.maxexp - limits.minexp + limits.nmant
+    # To be infinite is to be too large.
+    divisor = min_(divisor, scalar(2.0**200, dtypes.float64))
+    inverse, left = 1 / divisor, abs_(dividend)
+    for k in range(largest // bits * bits, -1, -bits):
+        whole = _nearest(left * (inverse * 2.0**-k))
+        left = left - whole * (divisor * 2.0**k)
+    left = where(lt(left, scalar(0, dtypes.float64)), left + divisor, left)
+    return [_narrowed(_with_sign(left, dividend), x)]

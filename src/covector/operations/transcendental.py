@@ -13,7 +13,7 @@ from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
 from covector.lowering.spelling import HloResults, HloValue
-from covector.operations.accuracy import ByVectors, HasAccuracy
+from covector.operations.accuracy import ByVectors, HasAccuracy, is_by_vectors
 from covector.operations.arithmetic import div, mul, neg, sub
 from covector.operations.comparison import lt
 from covector.operations.complex import complex_, imag, real
@@ -78,7 +78,7 @@ class Exp2(ByVectors, _WithAccuracy):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type,) = ctx.in_types
-        if dtypes.is_complex(type.dtype) or self.is_by_vectors(ctx):
+        if dtypes.is_complex(type.dtype) or is_by_vectors(ctx):
             return super().lower(ctx, x)
         return ctx.op("stablehlo.power", [ctx.constant(2, type), x])
 

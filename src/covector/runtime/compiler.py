@@ -89,11 +89,13 @@ def compile_module(  # noqa: PLR0913  what to compile, for what, and how
     launch = _launch(found.loaded, devices, module, compile_options)
     if one_blas_thread and overlaps is Overlap.NEVER and inline:
         launch = lapack.with_one_thread(launch)
+    if inline and len(devices) > 1:
+        launch = overlap.one_at_a_time(launch)
     return Executable(
         found.loaded,
         devices,
         outputs,
-        overlap.one_at_a_time(launch, devices),
+        launch,
         compile_seconds=seconds,
         serialized=found.serialized,
         overlaps=overlaps,
@@ -162,7 +164,8 @@ def load_executable(
             "a program that was loaded", loaded.fingerprint.hex(), str
         ),
     )
-    launch = overlap.one_at_a_time(launch, devices)
+    if len(devices) > 1 and overlap.runs_inline(devices[0]):
+        launch = overlap.one_at_a_time(launch)
     return Executable(loaded, devices, outputs, launch, serialized=serialized)
 
 

@@ -137,16 +137,14 @@ class Overlapping:
 _begins = threading.Lock()
 
 
-def one_at_a_time(launch: Launch, devices: Sequence[client.Device]) -> Launch:
-    """``launch`` of a program on these devices, which begins when no other is under way
-    if they are several of one CPU.
+def one_at_a_time(launch: Launch) -> Launch:
+    """``launch`` of a program over several devices of one CPU, which begins when no
+    other is under way.
 
     Partitions that wait for each other, in a collective, keep a thread each. XLA has no
     more threads than devices, and those of one program could keep all for which those
     of the other wait: for ever, until XLA ends the process after 40 seconds.
     """
-    if len(devices) == 1 or not runs_inline(devices[0]):
-        return launch
 
     def launch_alone(buffers: Sequence[Any]) -> Any:
         with _begins:
