@@ -136,6 +136,21 @@ def test_prints_stay_where_they_are(capsys):
     assert capsys.readouterr().out == "True\n" * 3
 
 
+def test_what_is_printed_of_the_argument_is_not_computed_before(capsys):
+    points = cnp.array(POINTS)
+
+    @cv.jit
+    def f(x):
+        cv.debug.print("{}", x * 2)
+        return x + cnp.exp(points).sum()
+
+    for k in range(2):
+        f(float(k)).block_until_ready()
+    cv.effects_barrier()
+    assert capsys.readouterr().out == "0.0\n2.0\n"
+    assert f.programs
+
+
 def test_large_results_are_computed_in_each_call():
     big = cnp.zeros((1 << 22, 8), np.uint8)
     f = cv.jit(lambda x: cnp.exp(big.astype(cnp.float32)) @ x)
@@ -168,6 +183,19 @@ def test_captured_arrays_over_several_devices_stay_there():
     f = distances(points)
     assert_allclose(f(QUERY), ((POINTS - QUERY) ** 2).sum(1), rtol=1e-4)
     assert not program_of(f, QUERY).computed
+
+
+def test_arguments_over_several_devices_meet_what_was_computed():
+    mesh = cv.make_mesh((4,), ("i",))
+    many = np.stack([QUERY, 2 * QUERY, 3 * QUERY, -QUERY])
+    over = cv.device_put(many, cv.NamedSharding(mesh, cv.P("i")))
+    points = cnp.array(POINTS)
+    f = cv.jit(cv.vmap(distances(points).fun))
+    for _ in range(2):
+        got = f(over)
+        assert len(got.devices()) == 4
+        wanted = ((POINTS - many[:, None]) ** 2).sum(-1)
+        assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_memory_of_an_argument_is_given_up_beside_what_was_computed():

@@ -77,12 +77,12 @@ def in_parts(jaxpr: Jaxpr, count: int) -> Parts | None:
     """
     calls: Counter[Jaxpr | None] = Counter(_programs(jaxpr))
     jaxpr = inlined(jaxpr, lambda e: called(e) if calls[called(e)] == 1 else None)
-    chosen = _Known(jaxpr, count).chosen()
+    known = _Known(jaxpr, count)
+    chosen = known.chosen()
     if not chosen:
         return None
     captured, arguments = jaxpr.inputs[:count], jaxpr.inputs[count:]
-    # What has an effect is needed in any case, but once is not when.
-    made = [e for e in needed_equations(jaxpr.equations, chosen) if e.op.pure]
+    made = needed_equations(list(dict.fromkeys(known.makers.values())), chosen)
     rest = Jaxpr(
         [*captured, *chosen, *arguments],
         needed_equations(jaxpr.equations, jaxpr.outputs, chosen),

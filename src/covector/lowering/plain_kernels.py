@@ -104,6 +104,8 @@ def with_gathered_in_memory(jaxpr: Jaxpr) -> Jaxpr:
     gathered = {
         v for v in gathered if v.type.ndim == 1 and (counts[v] > 1 or v in by_formulas)
     }
+    if not gathered:
+        return jaxpr
     views = {v: Var(v.type) for v in gathered}
     equations = []
     for e in jaxpr.equations:

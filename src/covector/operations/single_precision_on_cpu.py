@@ -361,8 +361,8 @@ def cube_root(x: Value) -> list[Value]:
 
 
 def remainder(x: Value, y: Value) -> list[Value]:
-    """X − y · trunc(x / y), exactly: multiples of 2ᵏ y are taken away, for smaller and
-    smaller k.
+    """What is left of x / y to a whole number, x − y · trunc(x / y), exactly: multiples
+    of 2ᵏ y are taken away, for smaller and smaller k.
 
     Each is a whole number times y, in so few bits that the product and the difference
     are exact. It is the nearest one, or next to it where two are as near, since it
