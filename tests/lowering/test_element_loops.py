@@ -5,8 +5,9 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector import lax, random
-from covector.lowering.element_loops import LARGE
+from covector import lax, nn, random
+from covector.lowering.element_loops import LARGE, steps_at_once
+from covector.runtime import client
 
 _RNG = np.random.default_rng(0)
 
@@ -372,3 +373,27 @@ def test_lanes_have_derivatives_and_further_batches_as_one_has_by_itself():
     np.testing.assert_allclose(gradient, slopes, rtol=1e-3)
     square = cv.jit(cv.vmap(lanes))(c.reshape(64, 128))
     np.testing.assert_allclose(square.ravel(), x, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("step", "size", "steps"),
+    [
+        (lambda x: 3.7 * x * (1 - x), LARGE, 8),
+        (cnp.tanh, LARGE, 4),
+        (cnp.exp, LARGE, 4),
+        (nn.softplus, LARGE, 1),
+        (nn.softplus, LARGE + 1, 8),  # a kernel for each would have no vectors
+        (lambda x: x[::-1] + x, LARGE, 0),
+    ],
+)
+def test_steps_that_are_done_at_once_are_few_where_they_are_long(
+    step, size, steps, monkeypatch
+):
+    monkeypatch.setattr(client, "cores", lambda: 2)
+    x = np.linspace(0.1, 0.9, size, dtype=np.float32)
+    assert steps_at_once(cv.make_jaxpr(step)(x).jaxpr) == steps
+    loop = cv.jit(lambda x: lax.fori_loop(0, 11, lambda i, x: step(x), x))
+    wanted = x
+    for _ in range(11):
+        wanted = cv.jit(step)(wanted)
+    np.testing.assert_allclose(loop(x), wanted, rtol=1e-3)

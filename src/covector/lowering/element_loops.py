@@ -32,7 +32,8 @@ from covector.core.jaxpr import (
 from covector.core.primitive import ManyResults, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
-from covector.lowering.long_rows import View, rows_behind_views
+from covector.lowering.long_rows import View, cost_of_each, rows_behind_views
+from covector.lowering.plain_kernels import is_uneven
 from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ _MOST_ARRAYS = 12
 #: Operations that one loop may have, some of which are dozens to XLA. Of more than
 #: 2,000 it makes functions that call each other, and computes again what they share.
 _LONGEST = 200
-#: operations that the steps of a loop have which are done at once, and such steps
+#: about how many operations of the processor steps of a loop have that are done at
+#: once, and how many such steps there are
 _AT_ONCE, _MOST_STEPS = 64, 8
 
 _ELEMENTS = frozenset({dtypes.float32, dtypes.float64})
@@ -373,7 +375,12 @@ def steps_at_once(jaxpr: Jaxpr) -> int:
             [v.type.shape not in shapes for v in _arrays(e.outputs)]
         ):
             return 0
-    steps = min(_AT_ONCE // max(len(jaxpr.equations), 1), _MOST_STEPS)
+    # Steps of functions wait for the one before, and not for memory. But where cores do
+    # not divide the arrays evenly, a kernel for a step has no vector instructions.
+    work = len(jaxpr.equations)
+    if not any(map(is_uneven, shapes)):
+        work = sum([max(cost_of_each(e), 1) for e in jaxpr.equations])
+    steps = min(_AT_ONCE // max(work, 1), _MOST_STEPS)
     return 1 << max(steps.bit_length() - 1, 0)
 
 

@@ -80,10 +80,11 @@ def run_sooner(shapes: Iterable[Shape], jaxpr: Jaxpr) -> bool:
     makes no vectors: softplus of 399,999 numbers on two cores takes 3.6 ms, of 400,000
     0.5, and so do both with plain kernels.
     """
-    return any(map(_is_uneven, shapes)) and jaxpr.memo(_is_on_elements)
+    return any(map(is_uneven, shapes)) and jaxpr.memo(_is_on_elements)
 
 
-def _is_uneven(shape: Shape) -> bool:
+def is_uneven(shape: Shape) -> bool:
+    """Whether cores cannot divide an array of this shape evenly."""
     long = list(dropwhile(lambda n: n == 1, shape))
     uneven = bool(long) and long[0] % client.cores() != 0
     return uneven and math.prod(long) >= _DIVIDED and math.prod(long[1:]) < _LONG_ROWS
@@ -95,7 +96,7 @@ def with_gathered_in_memory(jaxpr: Jaxpr) -> Jaxpr:
     program).
     """
     gathered = _gathered(jaxpr.equations)
-    if not any([_is_uneven(v.type.shape) for v in gathered]):
+    if not any([is_uneven(v.type.shape) for v in gathered]):
         return jaxpr
     by_formulas = _read_by_formulas(jaxpr.equations)
     counts = Counter(
