@@ -23,26 +23,22 @@ from covector.core.jaxpr import (
     Var,
     inlined,
     needed_equations,
-    run,
-    used_inputs,
     variables,
 )
 from covector.core.staging import is_known
-from covector.lowering.long_rows import is_kernel
+from covector.lowering.long_rows import FUNCTION, is_kernel, operations_of
 from covector.lowering.placement import placement_of
+from covector.lowering.small_steps import MOVERS
 from covector.programs.higher_order.call import called
 
 #: how many bytes there may be, in all, and how many times as many as in the arrays that
 #: a result is computed of
 _MOST_BYTES, _GROWTH = 1 << 26, 4
-#: About how many operations of the processor a function takes, where a sum takes one;
-#: how many are done while an element is read; and how many times as many bytes may be
-#: read instead.
-_FUNCTION, _WHILE_READ, _MORE_BYTES = 16, 8, 4
-#: those whose operand a kernel reads instead; and others whose operand other operations
-#: on elements read
+#: operations of the processor that are done while an element is read; and how many
+#: times as many bytes may be read instead
+_WHILE_READ, _MORE_BYTES = 8, 4
+#: of the operations that move elements, those whose operand a kernel reads instead
 _VIEWS = frozenset({"reshape", "transpose"})
-_COPIES = _VIEWS | {"broadcast_in_dim", "slice"}
 
 
 class Parts(NamedTuple):
@@ -56,11 +52,6 @@ class Parts(NamedTuple):
     once: Jaxpr
     rest: Jaxpr
     kept: Sequence[int]
-
-
-def compute(parts: Parts, captured: Sequence[Any]) -> list[Any]:
-    """What is computed once of these arrays."""
-    return run(parts.once, captured)
 
 
 def can_compute(captured: Sequence[Any]) -> bool:
@@ -83,19 +74,14 @@ def in_parts(jaxpr: Jaxpr, count: int) -> Parts | None:
         return None
     captured, arguments = jaxpr.inputs[:count], jaxpr.inputs[count:]
     made = needed_equations(list(dict.fromkeys(known.makers.values())), chosen)
-    rest = Jaxpr(
-        [*captured, *chosen, *arguments],
-        needed_equations(jaxpr.equations, jaxpr.outputs, chosen),
-        jaxpr.outputs,
-        jaxpr.name,
+    once = Jaxpr(captured, made, chosen, jaxpr.name)
+    left = needed_equations(jaxpr.equations, jaxpr.outputs, chosen)
+    read = {a for e in left for a in variables(e.inputs)}.union(
+        variables(jaxpr.outputs)
     )
-    kept = [i for i, used in enumerate(used_inputs(rest)[:count]) if used]
+    kept = [i for i, v in enumerate(captured) if v in read]
     inputs = [*[captured[i] for i in kept], *chosen, *arguments]
-    return Parts(
-        Jaxpr(captured, made, chosen, jaxpr.name),
-        Jaxpr(inputs, rest.equations, rest.outputs, jaxpr.name),
-        kept,
-    )
+    return Parts(once, Jaxpr(inputs, left, jaxpr.outputs, jaxpr.name), kept)
 
 
 def _programs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
@@ -178,7 +164,7 @@ class _Known:
         if e is None or not self.sources[v]:
             return
         size, read = v.type.nbytes, sum([a.type.nbytes for a in self.sources[v]])
-        copies = _VIEWS if by_kernel else _COPIES
+        copies = _VIEWS if by_kernel else MOVERS
         if e.op.name in copies or size > _GROWTH * read:
             through = self._is_read_by_kernel(e, {v: by_kernel})
             for a in variables(e.inputs):
@@ -196,5 +182,5 @@ def _cost(e: Equation) -> int:
     """About how many operations of the processor an equation takes."""
     work = e.work
     if work is None:
-        return _FUNCTION * sum([v.type.size for v in e.outputs])
-    return work.flops + _FUNCTION * work.transcendentals
+        return FUNCTION * sum([v.type.size for v in e.outputs])
+    return operations_of(work)

@@ -123,8 +123,8 @@ class Program(NamedTuple):
         return Replayed(self.jaxpr, [*captured, *leaves], name)
 
     def for_calls(self) -> "Program":
-        """What runs where the function is called: with what it computes of captured
-        arrays alone among these.
+        """What runs where the function is called: what it computes of captured arrays
+        alone is computed, and captured by the rest.
         """
         if self.references is not None or self.meshes:
             return self
@@ -133,7 +133,7 @@ class Program(NamedTuple):
         if not self.computed and precomputed.can_compute(self.captured):
             parts = self.jaxpr.memo(precomputed.in_parts, len(self.captured))
             if parts is not None:
-                results = precomputed.compute(parts, self.captured)
+                results = parts.once(*self.captured)
                 self.computed.append(Computed(parts, results, {}))
         if not self.computed:
             return self

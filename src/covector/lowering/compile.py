@@ -133,10 +133,8 @@ class LoweredProgram:
         alone = self.platform == "cpu" and self.mesh_placement is None
         if alone:
             program = with_long_rows(program)
-            for e in program.equations:  # most programs gather nothing
-                if HAS_PLAIN_KERNELS and e.op.name == "gather":
-                    program = plain_kernels.with_gathered_in_memory(program)
-                    break
+            if HAS_PLAIN_KERNELS and "gather" in map(_name_of, program.equations):
+                program = plain_kernels.with_gathered_in_memory(program)
         # A result in the memory of an argument is written while that is read, which a
         # loop for several results cannot do.
         if any(given_up) or not alone:
@@ -220,7 +218,7 @@ class LoweredProgram:
             return self.module.text(debug_info)
 
 
-_size_of = attrgetter("type.size")
+_size_of, _name_of = attrgetter("type.size"), attrgetter("op.name")
 
 
 def _elements_computed(jaxpr: Jaxpr) -> int:

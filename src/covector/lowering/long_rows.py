@@ -40,6 +40,7 @@ from covector.core.primitive import Primitive, operation
 from covector.core.source import Line
 from covector.core.staging import restage
 from covector.core.types import ArrayType, Shape
+from covector.core.work import Work
 from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ _LONG, _VECTORS = 256, 16
 #: memory, and where rows are such that LLVM makes vectors of several.
 _WORTH_WRITING, _WORTH_WRITING_MORE, _SEVERAL = 24, 48, (2, 3, 4, 8)
 #: about how many of these a function takes, and one that has a formula here
-_FUNCTION, _FORMULA = 16, 64
+FUNCTION, _FORMULA = 16, 64
 
 
 @operation
@@ -266,8 +267,13 @@ def cost_of_each(e: Equation) -> int:
         return _FORMULA
     work = e.work
     if work is None or getattr(e.op, "hlo", "").startswith("chlo."):
-        return 2 * _FUNCTION
-    return (work.flops + _FUNCTION * work.transcendentals) // e.outputs[0].type.size
+        return 2 * FUNCTION
+    return operations_of(work) // e.outputs[0].type.size
+
+
+def operations_of(work: Work) -> int:
+    """About how many operations of the processor some work takes."""
+    return work.flops + FUNCTION * work.transcendentals
 
 
 # -- the program -----------------------------------------------------------------------

@@ -29,7 +29,7 @@ _LEAST = 32
 _PLAIN = frozenset({"exp", "logistic", "sqrt", "rsqrt", "sin", "cos", "pow"})
 #: operations that join arrays, and that move elements of one
 _JOINERS = frozenset({"concatenate", "pad"})
-_MOVERS = frozenset({"broadcast_in_dim", "reshape", "slice", "transpose"})
+MOVERS = frozenset({"broadcast_in_dim", "reshape", "slice", "transpose"})
 
 
 def with_parts_in_memory(jaxpr: Jaxpr, whole: int) -> Jaxpr:
@@ -105,7 +105,7 @@ def _is_of_a_vector(e: Equation) -> bool:
 
 def _is_part(e: Equation) -> bool:
     """Whether XLA makes an operation a part of the kernel that reads its result."""
-    return e.op.element_wise or e.op.name in _MOVERS
+    return e.op.element_wise or e.op.name in MOVERS
 
 
 def _is_long(a: Atom) -> bool:

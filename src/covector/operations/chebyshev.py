@@ -1,6 +1,9 @@
 """Sums of Chebyshev polynomials and of powers, in which functions are given."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import Value
@@ -23,3 +26,14 @@ def polynomial(coefficients: Sequence[float], x: Value) -> Value:
     for c in reversed(coefficients[:-1]):
         total = total * x + c
     return total
+
+
+def interpolated(
+    f: Callable[[Any], Any], count: int, low: float, high: float
+) -> list[float]:
+    """The coefficients of powers in the polynomial through so many values of a function
+    of arrays of NumPy, at Chebyshev's points between two numbers.
+    """
+    points = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    x = (low + high + (high - low) * points) / 2
+    return np.linalg.solve(np.vander(x, increasing=True), f(x)).tolist()

@@ -1,6 +1,5 @@
 """``LogAddExp``: log(eˣ + eʸ) without overflow."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -66,24 +65,20 @@ def _log_sum(x: Value, y: Value) -> Sequence[Array]:
         x_is_first = ge(*ranks)
         high, low = where(x_is_first, x, y), where(x_is_first, y, x)
         return [add(high, log1p(exp(_difference(low, high))))]
-    from covector.operations.chebyshev import polynomial  # noqa: PLC0415  not all need it
-
-    # For log1p, XLA computes two formulas of which one holds. Here u is not beyond 1.
     distance = where(eq(x, y), scalar(0, dtype), abs_(sub(x, y)))  # also of infinities
     u = exp(neg(distance))
-    return [add(max_(x, y), u + u * u * polynomial(_log1p_beyond_first_order(), u))]
+    return [add(max_(x, y), _log1p(u))]
 
 
-@functools.cache
-def _log1p_beyond_first_order() -> list[float]:
-    """The polynomial through (log(1 + u) − u) / u² at ten of Chebyshev's points of
-    0 ≤ u ≤ 1.
-
-    In float32, u + u² times that is within 1.6 units in the last place.
+def _log1p(u: Value) -> Value:
+    """log(1 + u) of 0 ≤ u ≤ 1 in float32, within 1.6 units in the last place. Of any u,
+    XLA computes two formulas, of which one holds.
     """
-    u = (1 + np.cos(np.pi * (np.arange(10) + 0.5) / 10)) / 2
-    values = (np.log1p(u) - u) / u**2
-    return np.linalg.solve(np.vander(u, increasing=True), values).tolist()
+    # Not all programs need it.
+    from covector.operations.chebyshev import interpolated, polynomial  # noqa: PLC0415
+
+    second = interpolated(lambda u: (np.log1p(u) - u) / u**2, 10, 0, 1)
+    return u + u * u * polynomial(second, u)
 
 
 def _difference(x: Value, y: Value) -> Value:

@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from covector.operations.bitwise import (
     shift_right_arithmetic,
 )
 from covector.operations.casting import BitcastConvertType, convert
-from covector.operations.chebyshev import polynomial
+from covector.operations.chebyshev import interpolated, polynomial
 from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
 from covector.operations.extrema import min_
 from covector.operations.magnitude import abs_, sign_bit
@@ -183,11 +183,12 @@ _DEGREE = 13
 @functools.cache
 def _arctangent() -> list[float]:
     """The polynomial in t² that is atan(t) / t at Chebyshev's points of 0 ≤ t² ≤ 1."""
-    count = _DEGREE + 1
-    square = (1 + np.cos(np.pi * (np.arange(count) + 0.5) / count)) / 2
-    t = np.sqrt(square)
-    powers = np.vander(square, increasing=True)
-    return np.linalg.solve(powers, np.arctan(t) / t).tolist()
+
+    def ratio(square: Any) -> Any:
+        t = np.sqrt(square)
+        return np.arctan(t) / t
+
+    return interpolated(ratio, _DEGREE + 1, 0, 1)
 
 
 def _angle(opposite: Value, adjacent: Value) -> Value:
@@ -251,9 +252,7 @@ _FURTHEST = 400.0
 @functools.cache
 def _first_inverse() -> list[float]:
     """The cubic through 1/x at Chebyshev's points of 1 + √½ ≤ x ≤ 1 + √2."""
-    low, high = 1 + math.sqrt(0.5), 1 + math.sqrt(2)
-    x = (low + high + (high - low) * np.cos(np.pi * np.array([1, 3, 5, 7]) / 8)) / 2
-    return np.linalg.solve(np.vander(x, increasing=True), 1 / x).tolist()
+    return interpolated(lambda x: 1 / x, 4, 1 + math.sqrt(0.5), 1 + math.sqrt(2))
 
 
 def _inverse(x: Value) -> Value:
@@ -333,8 +332,7 @@ def power_of_two(x: Value) -> list[Value]:
 @functools.cache
 def _first_inverse_root() -> list[float]:
     """The polynomial through x^(−1/3) at seven of Chebyshev's points of 1 ≤ x ≤ 2."""
-    x = (3 + np.cos(np.pi * (np.arange(7) + 0.5) / 7)) / 2
-    return np.linalg.solve(np.vander(x, increasing=True), x ** (-1 / 3)).tolist()
+    return interpolated(lambda x: x ** (-1 / 3), 7, 1, 2)
 
 
 def cube_root(x: Value) -> list[Value]:

@@ -124,13 +124,11 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     functions = [host_calls.guarded(function) for function in callbacks]
     with modules.opened(module) as mine:
         loaded, seconds = _compile(mine, devices, compile_options, functions)
+    launch = _launch(loaded, devices, module, compile_options)
     inline = overlap.runs_inline(devices[0])
-    launch = host_calls.watched(
-        _launch(loaded, devices, module, compile_options),
-        inline=inline and len(devices) == 1,
-        at_once=inline,
-        ordered=ordered,
-    )
+    if inline and len(devices) > 1:
+        launch = overlap.until_done(launch)
+    launch = host_calls.watched(launch, inline, ordered)
     return Executable(loaded, devices, outputs, launch, compile_seconds=seconds)
 
 

@@ -104,29 +104,24 @@ def raised(words: str, last: bool = False) -> BaseException | None:
     return ask(int(found[1]), None)
 
 
-def watched(
-    launch: Callable[..., Any], *, inline: bool, at_once: bool, ordered: bool
-) -> Any:
+def watched(launch: Callable[..., Any], inline: bool, ordered: bool) -> Any:
     """``launch`` of a program with host calls, which raises ``HostCallFailed``.
 
-    A program runs ``inline``, as part of its call, or is waited for: ``at_once``, or by
-    ``wait``. An ``ordered`` one waits for those before it.
+    A program that does not run ``inline``, as part of its call, is waited for by
+    ``wait``; an ``ordered`` one waits for those before it.
     """
-    later = not (inline or at_once)
 
     def launch_watched(buffers: Sequence[Any]) -> Any:
         if ordered and _pending:
             settle()
         try:
             results = launch(buffers, with_tokens=not inline)
-            if at_once and not inline:
-                results.consume_token().block_until_ready()
         except _jax.JaxRuntimeError as failure:
-            error = raised(str(failure), last=not later)
+            error = raised(str(failure), last=inline)
             if error is None:
                 raise
         else:
-            if later:
+            if not inline:
                 _remember(results.consume_token())
             return results
         raise HostCallFailed(error)

@@ -156,6 +156,19 @@ def one_at_a_time(launch: Launch) -> Launch:
     return launch_alone
 
 
+def until_done(launch: Launch) -> Launch:
+    """``launch`` of such a program that calls Python, which is done when that returns:
+    what it calls may start another program.
+    """
+
+    def launch_and_wait(buffers: Sequence[Any], with_tokens: bool = False) -> Any:
+        results = launch(buffers, with_tokens=True)
+        results.consume_token().block_until_ready()
+        return results
+
+    return launch_and_wait
+
+
 class _Trial:
     """Calls of a program on the calling thread, from which follows whether it is to
     overlap.

@@ -7,6 +7,7 @@ have nothing to do with the shape, the arrays are reshaped before and after the 
 which costs nothing.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,7 +57,7 @@ def _flat(jaxpr: Jaxpr) -> Jaxpr | None:
     shape = _shape_of(written)
     if shape is None or not all(map(_is_of_elements, written.equations)):
         return None
-    size = (written.outputs[0].type.with_shape(shape).size,)
+    size = (math.prod(shape),)
     names: dict[Var, Atom] = {}
 
     def named(variables: Sequence[Var]) -> list[Var]:
