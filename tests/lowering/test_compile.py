@@ -195,7 +195,7 @@ def test_a_program_on_one_device_has_that_device():
 
 def options_of(jaxpr):
     lowered = LoweredProgram(jaxpr, "loss", DEVICE)
-    return compiling._options_by_content(lowered.module, lowered.program)
+    return compiling._options_by_content(lowered)
 
 
 def test_sums_of_small_floats_are_not_compiled_as_small_loops():

@@ -24,7 +24,7 @@ PLACES = np.arange(ODD, dtype=np.int32) % 9
 
 def options_of(jaxpr):
     lowered = LoweredProgram(jaxpr, "loss", cv.devices()[0])
-    return compiling._options_by_content(lowered.module, lowered.program)
+    return compiling._options_by_content(lowered)
 
 
 def is_plain(fun, *args):

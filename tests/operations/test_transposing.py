@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 import covector as cv
+import covector.numpy as cnp
 
 SQUARE = np.random.default_rng(0).normal(size=(512, 512)).astype(np.float32)
+
+
+def kernels_by_themselves(program, *args):
+    return cv.jit(program).lower(*args).as_text().count("call @computed_once")
 
 
 def test_a_large_transpose_is_a_kernel_by_itself_where_only_results_follow():
@@ -14,14 +19,51 @@ def test_a_large_transpose_is_a_kernel_by_itself_where_only_results_follow():
         lambda x: (x + 1).T: 1,
         lambda x: (x + 1).T * 2: 2,
         lambda x: x.T: 0,
-        lambda x: x.T + x: 0,
+        lambda x: x.T + x[0]: 1,
         lambda x: x.T @ x: 0,
+        lambda x: (x.T * 2) @ x: 1,
+        lambda x: (lambda t: (t * 2, t @ x))(x.T): 0,
         lambda x: (x.T * 2).sum(0): 0,
         lambda x: x[:9].T + 1: 0,
     }
     for program, count in programs.items():
-        lowered = cv.jit(program).lower(SQUARE)
-        assert lowered.as_text().count("call @computed_once") == count
+        assert kernels_by_themselves(program, SQUARE) == count
+
+
+def test_an_array_that_meets_itself_transposed_is_so_by_a_kernel_of_its_own():
+    programs = {
+        lambda x: x.T + x: 1,
+        lambda x: cnp.tanh(x.T) * x: 1,
+        lambda x: x.T - x * x: 1,
+        lambda x: (lambda y: y - y.T)(x @ x): 1,
+        lambda x: cnp.sin(x) * cnp.cos(x).T: 2,  # what is transposed is computed before
+        lambda x: (x.T - x).sum(0): 0,
+        lambda x: (lambda t: t * t)(x.T): 0,
+        lambda x, y: x.T + y: 0,
+    }
+    for x in (SQUARE, SQUARE[:500, :500]):
+        for program, count in programs.items():
+            args = (x, x)[: program.__code__.co_argcount]
+            assert kernels_by_themselves(program, *args) == count
+    small = SQUARE[:100, :100]
+    assert kernels_by_themselves(lambda x: x.T + x, small) == 0
+
+
+@pytest.mark.parametrize("size", [500, 512])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: x + x.T,
+        lambda x: (x + x.T) / 2,
+        lambda x: cv.lax.fori_loop(0, 3, lambda i, x: x * 0.5 - x.T, x),
+        lambda x: cv.jit(lambda y: y.T * 2 + y)(x * 3),
+        lambda x: cnp.triu(x) + cnp.triu(x, 1).T,
+        lambda x: cv.vmap(lambda y: y + y.T)(cnp.stack([x, x * 2])),
+    ],
+)
+def test_an_array_that_meets_itself_transposed_has_the_same_values(fun, size):
+    x = SQUARE[:size, :size]
+    np.testing.assert_allclose(cv.jit(fun)(x), fun(x), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(

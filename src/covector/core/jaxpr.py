@@ -233,6 +233,22 @@ def use_counts(jaxpr: Jaxpr) -> Counter[Var]:
     return counts
 
 
+def makers(jaxpr: Jaxpr) -> dict[Var, Equation]:
+    """The equation that gives each variable (memoise on the program)."""
+    return {v: e for e in jaxpr.equations for v in e.outputs}
+
+
+def readers(jaxpr: Jaxpr) -> dict[Var, list[Equation]]:
+    """The equations that have a variable among their operands, each once (memoise on
+    the program).
+    """
+    found: dict[Var, list[Equation]] = {}
+    for e in jaxpr.equations:
+        for v in set(variables(e.inputs)):
+            found.setdefault(v, []).append(e)
+    return found
+
+
 def dependent(
     equations: Iterable[Equation], known: Iterable[Var], impure: bool = False
 ) -> set[Var]:

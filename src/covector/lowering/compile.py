@@ -4,6 +4,7 @@ Every path to XLA ends here: ``jit``, and eager operations that are too large fo
 """
 
 import logging
+import math
 import time
 import warnings
 from collections import Counter
@@ -35,11 +36,15 @@ from covector.runtime import (
     modules,
 )
 from covector.runtime.compile_options import (
+    DISABLED_PASSES,
+    DIVISION_AMONG_CORES,
     DOTS,
     FUSION_EMITTERS,
     HAS_PLAIN_KERNELS,
     LIBRARY_FUSIONS,
     SMALL_LOOP_BYTES,
+    WITHOUT_TILES,
+    is_left_to_us,
 )
 from covector.runtime.overlap import Overlap
 
@@ -168,7 +173,7 @@ class LoweredProgram:
     ) -> CompiledProgram:
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
         if self.platform == "cpu":
-            by_content = _options_by_content(self.module, self.program)
+            by_content = _options_by_content(self)
             compiler_options = {**by_content, **(compiler_options or {})}
         functions = self.module.host_functions
         if functions and host_calls.standard_names(functions) is None:
@@ -232,15 +237,16 @@ def _elements_computed(jaxpr: Jaxpr) -> int:
     return sum(sizes) + sum([program.memo(_elements_computed) for program in inner])
 
 
-def _options_by_content(lowered: hlo.Module, jaxpr: Jaxpr) -> dict[str, Any]:
+def _options_by_content(program: LoweredProgram) -> dict[str, Any]:
     """XLA options by the contents of a program."""
     found: dict[str, Any] = {}
+    lowered, shapes = program.module, program.module.shapes
     if any([d.itemsize == 1 and dtypes.is_floating(d) for d in lowered.dtypes]):
         # Sums of 8-bit floats beyond their range would become -0.
         found[SMALL_LOOP_BYTES] = 0
     elif HAS_PLAIN_KERNELS and (
-        plain_kernels.are_compiled_sooner(lowered.shapes, jaxpr)
-        or plain_kernels.run_sooner(lowered.shapes, jaxpr)
+        plain_kernels.are_compiled_sooner(shapes, program.program)
+        or plain_kernels.run_sooner(shapes, program.program)
     ):
         found[FUSION_EMITTERS] = False
     if lowered.scalars > MANY_SCALARS:
@@ -249,6 +255,21 @@ def _options_by_content(lowered: hlo.Module, jaxpr: Jaxpr) -> dict[str, Any]:
         # These take YNNPACK 8 to 40 times as long as XLA: 50 rows of 100,000 18 ms, not
         # 0.6. One choice is made for a program: other sums lose, at worst two thirds.
         found[LIBRARY_FUSIONS] = DOTS
+    largest = max(map(math.prod, shapes), default=0)
+    if largest > plain_kernels.FEW_ELEMENTS:  # Of smaller arrays, all is as quick.
+        found.update(_options_of_large_arrays(program.jaxpr, largest))
+    return {name: value for name, value in found.items() if is_left_to_us(name)}
+
+
+def _options_of_large_arrays(jaxpr: Jaxpr, largest: int) -> dict[str, Any]:
+    """XLA options of a program whose largest array has so many elements."""
+    from covector.lowering import large_kernels  # noqa: PLC0415  small ones need none
+
+    found: dict[str, Any] = {}
+    if large_kernels.are_all_short(jaxpr, largest):
+        found[DISABLED_PASSES] = DIVISION_AMONG_CORES
+    if not jaxpr.memo(large_kernels.has_tiles):
+        found[WITHOUT_TILES] = "true"
     return found
 
 

@@ -31,7 +31,9 @@ from covector.core.jaxpr import (
     Jaxpr,
     Var,
     inlined,
+    makers,
     needed_equations,
+    readers,
     replaced,
     type_of,
     variables,
@@ -156,9 +158,7 @@ class _Islands:
         self.jaxpr = jaxpr
         #: inputs that are not in memory, and outputs that are written to it
         self.parts, self.written = parts, set(variables(written))
-        self.makers: dict[Var, Equation] = {
-            v: e for e in jaxpr.equations for v in e.outputs
-        }
+        self.makers = jaxpr.memo(makers)
         self._above: dict[Var, Var] = {}
         # Images between convolutions may have another order of axes (``axis_orders``).
         convolves = any([e.op.name == "conv_general_dilated" for e in jaxpr.equations])
@@ -174,10 +174,7 @@ class _Islands:
             root = self.root_of(e)
             if root is not None:
                 self.by_root.setdefault(root, []).append(e)
-        self.readers: dict[Var, list[Equation]] = {}
-        for e in jaxpr.equations:
-            for v in set(variables(e.inputs)):
-                self.readers.setdefault(v, []).append(e)
+        self.readers = jaxpr.memo(readers)
 
     def _add(self, e: Equation) -> None:
         (v,) = e.outputs

@@ -26,10 +26,10 @@ from covector.runtime import client
 
 #: Elements of an array up to which XLA's plain kernels are as quick as its fusions, and
 #: up to which LLVM does not make their compiling long by unrolling nested loops.
-_FEW_ELEMENTS, _FEW_IN_LOOPS = 1024, 32
+FEW_ELEMENTS, _FEW_IN_LOOPS = 1024, 32
 #: Elements from which XLA may divide an array among the cores, and along its other axes
 #: those from which that needs no care with each element.
-_DIVIDED, _LONG_ROWS = 4096, 32
+DIVIDED, _LONG_ROWS = 4096, 32
 #: Operations besides those on elements of which programs of uneven arrays have plain
 #: kernels: parts of kernels, and what XLA makes no kernels of.
 _WITH_ELEMENTS = frozenset({
@@ -60,7 +60,7 @@ def are_compiled_sooner(shapes: Iterable[Shape], jaxpr: Jaxpr) -> bool:
     """
     for shape in shapes:
         size = math.prod(shape)
-        if size > _FEW_ELEMENTS or (size > _FEW_IN_LOOPS and max(shape) < size):
+        if size > FEW_ELEMENTS or (size > _FEW_IN_LOOPS and max(shape) < size):
             return False
     kinds = {(e.op, *map(_kind, e.inputs)) for e in jaxpr.equations}
     return len(jaxpr.equations) <= 2 * len(kinds)
@@ -87,7 +87,7 @@ def is_uneven(shape: Shape) -> bool:
     """Whether cores cannot divide an array of this shape evenly."""
     long = list(dropwhile(lambda n: n == 1, shape))
     uneven = bool(long) and long[0] % client.cores() != 0
-    return uneven and math.prod(long) >= _DIVIDED and math.prod(long[1:]) < _LONG_ROWS
+    return uneven and math.prod(long) >= DIVIDED and math.prod(long[1:]) < _LONG_ROWS
 
 
 def with_gathered_in_memory(jaxpr: Jaxpr) -> Jaxpr:
@@ -164,7 +164,7 @@ def _reads_often(e: Equation) -> bool:
 
 def _is_large(e: Equation) -> bool:
     size = e.outputs[0].type.size if e.op.element_wise else 0
-    return type(size) is int and size >= _DIVIDED
+    return type(size) is int and size >= DIVIDED
 
 
 def _goes_with_elements(e: Equation) -> bool:
@@ -181,4 +181,4 @@ def _stores_little(scan: Equation) -> bool:
     op: Any = scan.op
     read = scan.inputs[op.num_consts + op.num_carry :]
     sizes = [a.type.size for a in (*read, *scan.outputs[op.num_carry :])]
-    return all([type(n) is int and n < _DIVIDED for n in sizes])
+    return all([type(n) is int and n < DIVIDED for n in sizes])

@@ -7,7 +7,7 @@ that is cheap to compute from other values stands for these.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.jaxpr import Equation, Jaxpr, Var, makers
 from covector.core.masks import Mask, select
 from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.regions import Kind
@@ -82,11 +82,11 @@ def _kept_values(
     compiler computes it where it is read.
     """
     primal = split.primal
-    makers = {v: e for e in primal.equations for v in e.outputs}
+    made_by = primal.memo(makers)
     kept: set[Var] = set()
     for source in split.residual_sources:
         v = primal.inputs[source] if source >= 0 else primal.outputs[~source]
-        sources = _sources(v, makers)
+        sources = _sources(v, made_by)
         kept |= sources if total_bytes(sources) <= 2 * v.type.nbytes else {v}
     pairs = [
         *zip(primal.inputs, program.inputs, strict=True),
@@ -97,7 +97,7 @@ def _kept_values(
     return reads, total_bytes([v for v in kept if v not in names])
 
 
-def _sources(v: Var, makers: dict[Var, Equation]) -> set[Var]:
+def _sources(v: Var, made_by: dict[Var, Equation]) -> set[Var]:
     """The values from which a value is cheap to compute."""
     found: set[Var] = set()
     reached, seen = [v], set[Var]()
@@ -106,7 +106,7 @@ def _sources(v: Var, makers: dict[Var, Equation]) -> set[Var]:
         if v in seen:
             continue
         seen.add(v)
-        e = makers.get(v)
+        e = made_by.get(v)
         if e is not None and _is_cheap(e):
             reached += [a for a in e.inputs if type(a) is Var]
         else:

@@ -13,7 +13,15 @@ So what is written is computed before, where it and the array are made of one th
 
 from typing import TYPE_CHECKING
 
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, type_of, variables
+from covector.core.jaxpr import (
+    Atom,
+    Equation,
+    Jaxpr,
+    Var,
+    makers,
+    type_of,
+    variables,
+)
 from covector.core.source import running
 from covector.core.types import ArrayType
 from covector.lowering.in_place import PartsRead, are_same
@@ -44,7 +52,7 @@ def is_apart(ctx: "Lowering") -> bool:
     """
     update = running.equation  # on the elements and axes that the program has
     sources = ctx.jaxpr.memo(_sources, ctx.is_isolated)
-    makers = ctx.jaxpr.memo(_makers)
+    made_by = ctx.jaxpr.memo(makers)
     array, *others = update.inputs
     shared = _of(sources, array)
     pending, looked_at = [update.inputs[update.op.updates_part]], 0
@@ -54,7 +62,7 @@ def is_apart(ctx: "Lowering") -> bool:
         a = pending.pop()
         if type(a) is not Var or not sources[a] & shared:
             continue
-        maker, looked_at = makers.get(a), looked_at + 1
+        maker, looked_at = made_by.get(a), looked_at + 1
         if maker is None or looked_at > _MOST:
             return False
         if _is_of_other_update(ctx, a, array, sources):
@@ -62,7 +70,7 @@ def is_apart(ctx: "Lowering") -> bool:
         if a.type.shape != shape:
             return False
         there = maker.op is reading and maker.inputs[0] is array
-        if there and are_same(maker.inputs[1:], others[1:], makers):
+        if there and are_same(maker.inputs[1:], others[1:], made_by):
             continue
         if not maker.op.element_wise:
             return False
@@ -79,11 +87,11 @@ def _is_of_other_update(
     """
     if not ctx.is_isolated or array not in ctx.jaxpr.inputs:
         return False
-    makers, shared = ctx.jaxpr.memo(_makers), _of(sources, array)
-    whole = makers[a].inputs[0] if makers[a].op.reads_part else a
-    if type(whole) is not Var or whole not in makers:  # a literal, or an input
+    made_by, shared = ctx.jaxpr.memo(makers), _of(sources, array)
+    whole = made_by[a].inputs[0] if made_by[a].op.reads_part else a
+    if type(whole) is not Var or whole not in made_by:  # a literal, or an input
         return False
-    if not makers[whole].op.updates_part:
+    if not made_by[whole].op.updates_part:
         return False
     pending: list[Atom] = [whole]
     seen = set[Var]()
@@ -92,9 +100,9 @@ def _is_of_other_update(
         if type(a) is not Var or a is array or a in seen or not sources[a] & shared:
             continue
         seen.add(a)
-        if a not in makers or len(seen) > _MOST or not _keeps_shape(makers[a]):
+        if a not in made_by or len(seen) > _MOST or not _keeps_shape(made_by[a]):
             return False
-        pending += makers[a].inputs
+        pending += made_by[a].inputs
     return True
 
 
@@ -137,8 +145,3 @@ def _sources(jaxpr: Jaxpr, apart: bool) -> dict[Var, int]:
 
 def _of(sources: dict[Var, int], a: Atom) -> int:
     return sources[a] if type(a) is Var else 0
-
-
-def _makers(jaxpr: Jaxpr) -> dict[Var, Equation]:
-    """The equation that gives each variable (memoise on the program)."""
-    return {v: e for e in jaxpr.equations for v in e.outputs}

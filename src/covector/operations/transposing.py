@@ -11,11 +11,20 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
-from covector.core.jaxpr import Equation, Jaxpr, Var, identity
+from covector.core.jaxpr import (
+    Atom,
+    Equation,
+    Jaxpr,
+    Var,
+    identity,
+    makers,
+    readers,
+)
 from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import costs_nothing, moves
 from covector.errors import TypeMismatch, how_many
+from covector.lowering.long_rows import is_kernel
 from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
 #: Bytes of a line of the cache, and of those that a core keeps for itself; bytes of a
 #: page of memory, and how many of these a core knows the places of.
 _LINE, _CACHE, _PAGE, _PAGES = 64, 3 << 18, 4096, 1024
+#: elements of an array that may not meet itself transposed in one kernel
+_LARGE = 1 << 17
 
 
 @operation
@@ -66,17 +77,43 @@ class Transpose(Primitive):
         return (Transpose((dim, *rest))(x),), (0,)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        (source,), (result,), whole = ctx.in_types, ctx.out_types, ctx.whole
-        alone = (
-            self._leaves_the_cache(source) and whole and _ends_the_program(ctx, whole)
-        )
-        if not whole or not alone:
+        if not self._is_by_itself(ctx):
             return ctx.op("stablehlo.transpose", [x], permutation=self.permutation)
-        if ctx.equation.inputs[0] not in whole.inputs:
+        (source,), (result,) = ctx.in_types, ctx.out_types
+        if ctx.equation.inputs[0] not in ctx.jaxpr.inputs:
             x = by_itself(ctx, x, source)
         out = ctx.op("stablehlo.transpose", [x], permutation=self.permutation)
-        last = ctx.equation.outputs[0] in whole.outputs
+        last = ctx.whole and ctx.equation.outputs[0] in ctx.whole.outputs
         return out if last else by_itself(ctx, out, result)
+
+    def _is_by_itself(self, ctx: "Lowering") -> bool:
+        """Whether it is a kernel by itself, on a CPU, which is done in blocks.
+
+        With what is computed element by element before and after it, XLA:CPU makes one
+        kernel. If all of that are arrays, it is done in blocks as well; but of an array
+        that meets itself, these are read one element at a time: x + x.T of 1000² takes
+        8 ms, and 1 in two kernels. Otherwise it writes by long strides: x.T + 1 of
+        2048² takes 31 ms of processor time, and 3 in two kernels.
+        """
+        (x,), (source,) = ctx.in_types, ctx.equation.inputs
+        if ctx.platform != "cpu" or ctx.on_several_devices or type(x.size) is not int:
+            return False
+        far = self._leaves_the_cache(x)
+        if not far and x.size < _LARGE:
+            return False
+        (out,), jaxpr = ctx.equation.outputs, ctx.jaxpr
+        after = _computed_of(jaxpr, out)
+        ends = jaxpr is ctx.whole and out in jaxpr.outputs
+        if after is None or not (after or ends):
+            return False
+        inside = {out, *[v for e in after for v in e.outputs]}
+        operands = [a for e in after for a in e.inputs]
+        others = [a for a in operands if type(a) is not Var or a not in inside]
+        before = _computed_from(jaxpr, [source], x.size)
+        beside = _computed_from(jaxpr, others, x.size)
+        if before is None or beside is None:
+            return far
+        return not before.isdisjoint(beside)
 
     def _leaves_the_cache(self, x: ArrayType) -> bool:
         """Whether a kernel that writes the result in order has read more than a core
@@ -103,31 +140,48 @@ def are_axes(axes: Sequence[int], ndim: int) -> bool:
     )
 
 
-def _ends_the_program(ctx: "Lowering", whole: Jaxpr) -> bool:
-    """Whether what becomes of a transpose, element by element, are results of a program
-    for a CPU.
-
-    XLA:CPU makes one kernel of that, which writes by long strides. A transpose that is
-    a kernel by itself is done in blocks: x.T + 1 of 2048² takes 31 ms of processor time
-    in one kernel, 3 in two.
+def _computed_of(jaxpr: Jaxpr, x: Var) -> list[Equation] | None:
+    """What is computed of an array element by element, if all of that ends in memory:
+    as an output, or where an operation that is no part of a kernel reads it.
     """
-    if ctx.platform != "cpu" or ctx.on_several_devices:
-        return False
-    (out,) = ctx.equation.outputs
-    while True:
-        users = [e for e in whole.equations if out in e.inputs]
-        if not users:
-            return out in whole.outputs
-        if len(users) > 1 or not _is_by_element(users[0], out):
-            return False
-        (out,) = users[0].outputs
+    read_by = jaxpr.memo(readers)
+    found: dict[Equation, None] = {}
+    pending = [x]
+    while pending:
+        v = pending.pop()
+        for e in read_by.get(v, ()):
+            if e.op.element_wise and e.outputs[0].type.shape == x.type.shape:
+                if e not in found:
+                    found[e] = None
+                    pending += e.outputs
+            elif v is x or not _is_apart(e):
+                return None
+    return list(found)
 
 
-def _is_by_element(user: Equation, x: Var) -> bool:
-    """Whether each element of the result is of that of ``x``, and of scalars."""
-    shapes = [a.type.shape for a in user.inputs if a is not x]
-    same = [v.type.shape for v in user.outputs] == [x.type.shape]
-    return user.op.reordered is not None and same and not any(shapes)
+def _computed_from(jaxpr: Jaxpr, xs: Sequence[Atom], size: int) -> set[Var] | None:
+    """Arrays of a size, and those that they are computed from element by element, if
+    these are all in memory and of that size.
+    """
+    made_by = jaxpr.memo(makers)
+    found: set[Var] = set()
+    pending = list(xs)
+    while pending:
+        a = pending.pop()
+        if type(a) is not Var or a.type.size != size:
+            return None
+        e = None if a in found else made_by.get(a)
+        found.add(a)
+        if e is not None and e.op.element_wise:
+            pending += e.inputs
+        elif e is not None and not _is_apart(e):
+            return None
+    return found
+
+
+def _is_apart(e: Equation) -> bool:
+    """Whether an operation takes its operands from memory, and leaves results there."""
+    return bool(e.op.regions) or is_kernel(e)
 
 
 def by_itself(ctx: "Lowering", x: HloValue, type_: ArrayType) -> HloValue:

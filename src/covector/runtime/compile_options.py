@@ -19,14 +19,27 @@ SMALL_LOOP = 65_536
 LIBRARY_FUSIONS = "xla_cpu_experimental_ynn_fusion_type"
 DOTS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 _REDUCTIONS = "LIBRARY_FUSION_TYPE_REDUCE"
-#: Whether MLIR makes kernels of HLO. What does so without is in jaxlib up to 0.10; and
-#: ``XLA_FLAGS`` may have said which it is to be.
+#: Whether MLIR makes kernels of HLO; and not one tile after the other, which it does
+#: of some.
 FUSION_EMITTERS = "xla_cpu_use_fusion_emitters"
-HAS_PLAIN_KERNELS = xc._version < 480 and FUSION_EMITTERS not in os.environ.get(
-    "XLA_FLAGS", ""
-)
+WITHOUT_TILES = "xla_cpu_disable_tiled_emitter"
+#: passes of XLA that a program is compiled without, and the one that divides kernels
+#: among cores
+DISABLED_PASSES = "xla_disable_hlo_passes"
+DIVISION_AMONG_CORES = "cpu-parallel-task-assigner"
 # Settings that XLA reads from a map among its DebugOptions, and not from a field.
-_EXTRA = frozenset({SMALL_LOOP_BYTES})
+_EXTRA = frozenset({SMALL_LOOP_BYTES, WITHOUT_TILES})
+
+
+def is_left_to_us(option: str) -> bool:
+    """Whether ``XLA_FLAGS``, which XLA reads before its first client, does not say what
+    an option is to be.
+    """
+    return option not in os.environ.get("XLA_FLAGS", "")
+
+
+#: What makes kernels without MLIR is in jaxlib up to 0.10.
+HAS_PLAIN_KERNELS = xc._version < 480 and is_left_to_us(FUSION_EMITTERS)
 
 # Fields of XLA's DebugOptions that covector sets, by platform; a caller's go before
 # them.
@@ -68,12 +81,9 @@ def compile_options_of(
 
 @functools.cache
 def _default_options(platform: str) -> Options:
-    """Ours for a platform, without those that ``XLA_FLAGS`` names.
-
-    XLA reads these flags once, before its first client.
-    """
-    ours, flags = DEFAULT_OPTIONS.get(platform, {}), os.environ.get("XLA_FLAGS", "")
-    return {n: v for n, v in ours.items() if n not in _EXTRA or n not in flags}
+    """Ours for a platform, without those that are not left to us."""
+    ours = DEFAULT_OPTIONS.get(platform, {})
+    return {n: v for n, v in ours.items() if n not in _EXTRA or is_left_to_us(n)}
 
 
 @functools.lru_cache(256)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from covector.core.jaxpr import Equation, Jaxpr, Var, replaced, type_of
+from covector.core.jaxpr import Equation, Jaxpr, Var, makers, replaced, type_of
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.transposing import Reshape
 
@@ -50,7 +50,7 @@ def computed_again(
     known in any case: all that only adds and multiplies elements is computed again, if
     that leaves much less to keep. Copies of elements are made again in any case.
     """
-    made_by = {v: e for e in body.equations for v in e.outputs}
+    made_by = body.memo(makers)
     less, least = [
         _traced_back(made_by, residuals, given, is_again)
         for is_again in (_is_copy, _is_cheap)

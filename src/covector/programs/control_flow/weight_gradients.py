@@ -9,7 +9,14 @@ loop is followed by one product that contracts the axis of the steps as well.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, use_counts
+from covector.core.jaxpr import (
+    Equation,
+    Jaxpr,
+    Var,
+    makers,
+    needed_equations,
+    use_counts,
+)
 from covector.core.masks import at_sources
 from covector.core.primitive import Primitive
 from covector.operations.arithmetic import Add, add
@@ -81,7 +88,7 @@ class _Search:
     def __init__(
         self, program: Jaxpr, loop_invariant: Sequence[Var], stacked: Sequence[Var]
     ) -> None:
-        self.made = {v: e for e in program.equations for v in e.outputs}
+        self.made = program.memo(makers)
         self.uses = use_counts(program)
         self.loop_invariant = set(loop_invariant)
         self.indices = {v: i for i, v in enumerate(stacked)}

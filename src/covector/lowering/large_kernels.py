@@ -1,0 +1,185 @@
+"""How XLA for CPUs makes kernels of large arrays: on several cores or one, and by tiles
+or not.
+
+*On one core.* XLA divides a kernel among cores from about 256 KB that it reads and
+writes. But to wake a core takes some 30 µs, in which one alone adds 100,000 numbers. So
+where no kernel of a program takes long enough, XLA is told to divide none.
+
+*Without tiles.* Where a kernel is of single elements only, XLA may make it of tiles of
+some 16 elements, each of which is copied to the stack first. That is quick where axes
+change their order, and slow elsewhere.
+
+(Decision 40 has the times.)
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, inlined, variables
+from covector.core.work import Work
+from covector.lowering.long_rows import cost_of_each, is_kernel, operations_of
+from covector.lowering.plain_kernels import DIVIDED
+from covector.runtime import client
+
+#: About how many operations on single elements, and bytes read and written, take one
+#: core as long as it takes to wake another.
+_WAKING = 1_250_000
+#: Operations that it takes to move an element to, or from, another place: any place, or
+#: one in another row.
+_ANYWHERE, _TO_OTHER_ROWS = 64, 8
+#: Functions that are computed in rounds, and the operations that an element takes.
+_IN_ROUNDS, _ROUNDS = 2048, frozenset({
+    "igamma", "igammac", "igamma_derivative", "gamma_density",
+    "regularized_incomplete_beta",
+})  # fmt: skip
+#: How many times as long it takes where LLVM makes no vector instructions: of rows that
+#: are shorter than this, and of convolutions.
+_WITHOUT_VECTORS, _SHORT = 4, 16
+#: What XLA's libraries compute, on as many cores as they choose; of products those in
+#: which an element takes more operations than this.
+_OF_LIBRARIES, _OF_KERNELS = frozenset({"dot_general", "fft", "sort"}), 16
+
+
+#: What orders axes anew, or what XLA makes so of.
+_ORDER_AXES = frozenset({"transpose", "conv_general_dilated"})
+
+
+def has_tiles(jaxpr: Jaxpr) -> bool:
+    """Whether kernels of a program may be quicker by tiles (memoise on the program)."""
+    written = jaxpr.memo(inlined, _in_place)
+    inside = [r.jaxpr for e in written.equations for r in e.op.regions]
+    return any(map(_orders_axes, written.equations)) or any(
+        [program.memo(has_tiles) for program in inside]
+    )
+
+
+def _orders_axes(e: Equation) -> bool:
+    if e.op.name == "dot_general":
+        return max([a.type.ndim for a in e.inputs]) > 2
+    return e.op.name in _ORDER_AXES
+
+
+def are_all_short(jaxpr: Jaxpr, largest: int) -> bool:
+    """Whether no kernel of a program, of arrays of so many elements at most, is quicker
+    on several cores.
+    """
+    cores = client.cores()
+    if cores == 1:
+        return False
+    most = _WAKING * cores / (cores - 1)
+    return largest <= most and jaxpr.memo(_longest) <= most
+
+
+def _longest(jaxpr: Jaxpr) -> int:
+    """The most operations and bytes of one kernel (memoise on the program)."""
+    written = jaxpr.memo(inlined, _in_place)
+    inside = [r.jaxpr.memo(_longest) for e in written.equations for r in e.op.regions]
+    return max([0, *inside, *_Islands(written).work()])
+
+
+def _in_place(e: Equation) -> Jaxpr | None:
+    return e.op.in_place
+
+
+class _Islands:
+    """Equations that XLA may make one kernel of: those that large arrays connect.
+
+    An island has a *root*, one of its variables.
+    """
+
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        self.jaxpr = jaxpr
+        self.computed = [e for e in jaxpr.equations if _is_computed(e)]
+        #: the next variable on the way to the root
+        self._above: dict[Var, Var] = {}
+        #: what is no part of a kernel that reads it
+        self._in_memory: set[Var] = set()
+        for e in self.computed:
+            self._add(e)
+
+    def _add(self, e: Equation) -> None:
+        first, apart = e.outputs[0], is_kernel(e)
+        self._above.update(dict.fromkeys(e.outputs, first))
+        if apart:
+            self._in_memory.update(e.outputs)
+            return
+        for v in _large(e.inputs):
+            root = None if v in self._in_memory else self._root(v)
+            if root is not None:
+                self._above[root] = first
+
+    def _root(self, v: Var) -> Var | None:
+        """The root of the island that makes a variable, if one does."""
+        above = self._above
+        if v not in above:
+            return None
+        while above[v] is not v:
+            nearer = above[v] = above[above[v]]  # so that the way is short next time
+            v = nearer
+        return v
+
+    def work(self) -> Iterable[int]:
+        """The operations of each island, and the bytes that it reads and writes."""
+        operations: Counter[Var | None] = Counter()
+        for e in self.computed:
+            operations[self._root(e.outputs[0])] += _operations(e)
+        moved = self._moved()
+        return [
+            n + sum([v.type.nbytes for v in moved[k]]) for k, n in operations.items()
+        ]
+
+    def _moved(self) -> dict[Var | None, set[Var]]:
+        """The large arrays that each island reads from memory, or writes to it."""
+        moved: dict[Var | None, set[Var]] = defaultdict(set)
+        reads = [(self._root_of(e), e.inputs) for e in self.jaxpr.equations]
+        for reader, read in [*reads, (None, self.jaxpr.outputs)]:
+            for v in _large(read):
+                maker = self._root(v)
+                if maker is not reader or v in self._in_memory:
+                    moved[reader].add(v)
+                    moved[maker].add(v)
+        return moved
+
+    def _root_of(self, e: Equation) -> Var | None:
+        return self._root(e.outputs[0]) if e.outputs else None
+
+
+def _large(atoms: Sequence[Atom]) -> list[Var]:
+    return [v for v in variables(atoms) if v.type.size >= DIVIDED]
+
+
+def _is_computed(e: Equation) -> bool:
+    """Whether XLA makes kernels of an equation, and may divide them."""
+    if not e.outputs or e.op.regions:
+        return False
+    if e.op.name not in _OF_LIBRARIES:
+        return True
+    work = e.work
+    return work is not None and work.flops <= _OF_KERNELS * e.outputs[0].type.size
+
+
+def _operations(e: Equation) -> int:
+    """About how many operations on single elements an equation takes."""
+    type_ = e.outputs[0].type
+    if not type_.size:
+        return 0
+    operations = max(_each(e) * type_.size, operations_of(e.work or Work()))
+    short = 1 < (1, *type_.shape)[-1] < _SHORT
+    if short or e.op.name == "conv_general_dilated":
+        return _WITHOUT_VECTORS * operations
+    return operations
+
+
+def _each(e: Equation) -> int:
+    """About how many of these an element of the result takes at least."""
+    name = e.op.name
+    if name == "transpose":
+        return _TO_OTHER_ROWS
+    if name == "gather":
+        op: Any = e.op
+        return -(-_ANYWHERE // math.prod(op.slice_sizes))
+    if name in _ROUNDS:
+        return _IN_ROUNDS
+    return cost_of_each(e) if e.op.element_wise else 1

@@ -1,0 +1,143 @@
+"""Which programs run each of their kernels on one core, and without tiles."""
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import jit, lax, nn, random
+from covector.lowering import compile as compiling
+from covector.lowering.compile import LoweredProgram
+from covector.runtime import client
+from covector.runtime.compile_options import DISABLED_PASSES, DIVISION_AMONG_CORES
+from covector.scipy import special
+
+X = np.linspace(-1, 1, 50_000, dtype=np.float32)
+LONG = np.linspace(-1, 1, 500_000, dtype=np.float32)
+MATRICES = np.ones((20_000, 8, 8), np.float32)
+PLACES = np.arange(50_000, dtype=np.int32) * 7 % 50_000
+
+pytestmark = pytest.mark.skipif(
+    client.device_platform(cv.devices()[0]) != "cpu", reason="rules for CPUs"
+)
+
+
+def options_of(fun, *args):
+    jaxpr = cv.make_jaxpr(fun)(*args).jaxpr
+    return compiling._options_by_content(LoweredProgram(jaxpr, "f", cv.devices()[0]))
+
+
+def is_on_one_core(fun, *args):
+    return options_of(fun, *args).get(DISABLED_PASSES) == DIVISION_AMONG_CORES
+
+
+@pytest.fixture
+def two_cores(monkeypatch):
+    monkeypatch.setattr(client, "cores", lambda: 2)
+
+
+def adam(p, m, v, g):
+    m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+    return p - 1e-3 * m / (cnp.sqrt(v) + 1e-8), m, v
+
+
+def in_a_loop(fun):
+    return lambda x: lax.fori_loop(0, 9, lambda i, x: fun(x), x)
+
+
+SHORT = {
+    "a sum": lambda x: x + x,
+    "a function": cnp.exp,
+    "rows": lambda x: nn.softmax(x.reshape(-1, 100)),
+    "turned rows": lambda x: x.reshape(-1, 500).T + 1,
+    "steps of a loop": in_a_loop(lambda x: x + 0.1 * cnp.roll(x, 1)),
+    "a branch": lambda x: lax.cond(x[0] > 0, cnp.exp, cnp.negative, x),
+    "a call": jit(cnp.tanh),
+    "several results": lambda x: adam(x[:40_000], x[1:40_001], x[2:40_002], x[:40_000]),
+    "functions one after the other, each added up": lambda x: [
+        cnp.exp(x * k).max() for k in range(9)
+    ],
+    "large products of matrices": lambda x: (
+        x[:40_000].reshape(200, 200) @ x[:40_000].reshape(200, 200)
+    ),
+    "no elements": lambda x: x[:0] + cnp.exp(x).sum(),
+}
+LONGER = {
+    "many functions": lambda x: cnp.sin(cnp.exp(cnp.tanh(x)) + cnp.log(x)),
+    "… in a loop": in_a_loop(lambda x: cnp.sin(cnp.exp(cnp.tanh(x)) + cnp.log(x))),
+    "… in a branch": lambda x: lax.cond(
+        x[0] > 0, cnp.exp, lambda x: cnp.sin(cnp.sin(cnp.sin(x))), x
+    ),
+    "… in a call": jit(lambda x: cnp.sin(cnp.sin(x)) + cnp.exp(x)),
+    "single places": lambda x: x[PLACES],
+    "functions in rounds": lambda x: special.gammainc(2.0, x),
+    "functions of short rows": lambda x: cnp.exp(x.reshape(-1, 5)),
+    "random numbers": lambda x: x + random.normal(random.key(0), x.shape),
+    "what is broadcast": lambda x: (x[:2000, None] - x[:500]).max(),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.usefixtures("two_cores")
+def test_short_kernels_run_on_one_core(name):
+    assert is_on_one_core(SHORT[name], X)
+
+
+@pytest.mark.parametrize("name", LONGER)
+@pytest.mark.usefixtures("two_cores")
+def test_longer_kernels_are_divided_among_cores(name):
+    assert not is_on_one_core(LONGER[name], X)
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_large_arrays_are_divided_among_cores():
+    assert not is_on_one_core(lambda x: x + 1, LONG)
+    assert not is_on_one_core(lambda x: x @ x, MATRICES)
+
+
+def test_one_core_has_nothing_to_divide(monkeypatch):
+    monkeypatch.setattr(client, "cores", lambda: 1)
+    assert not is_on_one_core(SHORT["a sum"], X)
+
+
+def test_many_cores_are_worth_waking_sooner(monkeypatch):
+    def fun(x):
+        return cnp.exp(x) + x[0]
+
+    for cores, short in ((2, True), (16, False)):
+        monkeypatch.setattr(client, "cores", lambda cores=cores: cores)
+        assert is_on_one_core(fun, np.resize(X, 90_000)) == short
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_small_arrays_need_no_rule():
+    assert DISABLED_PASSES not in options_of(SHORT["a sum"], X[:1024])
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_a_module_of_which_nothing_is_known_is_divided():
+    exported = cv.export.export(jit(lambda x: x + 1))(X)
+    assert not is_on_one_core(exported.call, X)
+
+
+def compiled_text(**options):
+    lowered = jit(lambda x: cnp.exp(x) + 1, **options).lower(np.resize(X, 100_000))
+    return lowered.compile().as_text()
+
+
+@pytest.mark.skipif(client.cores() < 2, reason="there is nothing to divide")
+def test_the_compiled_program_divides_no_kernel():
+    assert "outer_dimension_partitions" not in compiled_text()
+    divided = compiled_text(compiler_options={DISABLED_PASSES: ""})
+    assert "outer_dimension_partitions" in divided
+
+
+@pytest.mark.parametrize("name", [*SHORT, *LONGER])
+def test_results_do_not_depend_on_it(name):
+    fun = {**SHORT, **LONGER}[name]
+    apart, divided = [
+        jit(fun, compiler_options={DISABLED_PASSES: passes})(X)
+        for passes in (DIVISION_AMONG_CORES, "")
+    ]
+    for got, wanted in zip(cv.tree.leaves(apart), cv.tree.leaves(divided), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
