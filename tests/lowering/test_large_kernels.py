@@ -1,4 +1,6 @@
-"""Which programs run each of their kernels on one core, and without tiles."""
+"""Which programs run each of their kernels on one core, which without tiles, and which
+with long vectors.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +11,13 @@ from covector import jit, lax, nn, random
 from covector.lowering import compile as compiling
 from covector.lowering.compile import LoweredProgram
 from covector.runtime import client
-from covector.runtime.compile_options import DISABLED_PASSES, DIVISION_AMONG_CORES
+from covector.runtime.compile_options import (
+    DISABLED_PASSES,
+    DIVISION_AMONG_CORES,
+    LONG_VECTORS,
+    VECTOR_WIDTH,
+    WITHOUT_TILES,
+)
 from covector.scipy import special
 
 X = np.linspace(-1, 1, 50_000, dtype=np.float32)
@@ -111,13 +119,84 @@ def test_many_cores_are_worth_waking_sooner(monkeypatch):
 
 @pytest.mark.usefixtures("two_cores")
 def test_small_arrays_need_no_rule():
-    assert DISABLED_PASSES not in options_of(SHORT["a sum"], X[:1024])
+    assert DISABLED_PASSES not in options_of(SHORT["a sum"], X[:500])
 
 
 @pytest.mark.usefixtures("two_cores")
-def test_a_module_of_which_nothing_is_known_is_divided():
+def test_a_module_of_which_nothing_is_known_is_left_as_it_is():
     exported = cv.export.export(jit(lambda x: x + 1))(X)
-    assert not is_on_one_core(exported.call, X)
+    assert not options_of(exported.call, X)
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_what_users_say_goes_before(monkeypatch):
+    assert options_of(SHORT["a sum"], X).keys() == {DISABLED_PASSES, WITHOUT_TILES}
+    monkeypatch.setenv("XLA_FLAGS", f"--{DISABLED_PASSES}=fusion")
+    assert options_of(SHORT["a sum"], X).keys() == {WITHOUT_TILES}
+    extra = f"--xla_backend_extra_options={WITHOUT_TILES}"
+    monkeypatch.setenv("XLA_FLAGS", extra)
+    assert options_of(SHORT["a sum"], X).keys() == {DISABLED_PASSES}
+
+
+TILES = {
+    "elements": (lambda x: x * x + x, False),
+    "a sum": (lambda x: x.sum(), False),
+    "a product": (lambda x: x.reshape(-1, 50) @ x.reshape(50, -1)[:, :9], False),
+    "a transpose": (lambda x: x.reshape(-1, 50).T + 1, True),
+    "… in a call": (lambda x: turned(x).sum(0), True),
+    "… in a loop": (lambda x: lax.map(turned, x[None]), True),
+    "products side by side": (
+        lambda x: cv.vmap(cnp.dot)(*[x.reshape(5, 100, -1)] * 2),
+        True,
+    ),
+    "a convolution": (lambda x: cnp.convolve(x, x[:9]), True),
+}
+
+
+@jit
+def turned(x):
+    return x.reshape(-1, 50).T * 2
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_only_what_orders_axes_has_tiles(name):
+    fun, tiles = TILES[name]
+    assert (WITHOUT_TILES not in options_of(fun, X)) == tiles
+
+
+DRAWS = {
+    "bits": (lambda key: random.bits(key, (5000,)), True),
+    "normal numbers": (lambda key: random.normal(key, (5000,)), True),
+    "keys": (lambda key: random.split(key, 5000), True),
+    "… in a loop": (
+        lambda key: lax.map(lambda key: random.uniform(key, (900,)), random.split(key)),
+        True,
+    ),
+    "few": (lambda key: random.bits(key, (500,)), False),
+    "few beside a large array": (
+        lambda key: cnp.ones(9000) * random.uniform(key, (900,)).sum(),
+        False,
+    ),
+    "short rows": (lambda key: random.uniform(key, (5000, 3)), False),
+    "none": (lambda key: cnp.ones(9000), False),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_bits_have_long_vectors(name):
+    fun, long = DRAWS[name]
+    options = options_of(fun, random.key(0))
+    assert options.get(VECTOR_WIDTH) == (LONG_VECTORS if long else None)
+
+
+def test_random_numbers_do_not_depend_on_vectors():
+    def fun(key):
+        return random.bits(key, (999,)), random.uniform(key, (3000,))
+
+    long = jit(fun)(random.key(7))
+    short = jit(fun, compiler_options={VECTOR_WIDTH: 256})(random.key(7))
+    for got, wanted in zip(long, short, strict=True):
+        np.testing.assert_array_equal(got, wanted)
 
 
 def compiled_text(**options):

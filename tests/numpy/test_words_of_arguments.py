@@ -23,6 +23,10 @@ WORDS = {
         "size must be an integer",
     ),
     "unique(size=-1)": (lambda: cnp.unique(V, size=-1), "size must not be negative"),
+    "reshape(-1, an array)": (
+        lambda: cv.numpy.array(X).reshape(-1, cnp.ones((4, 3))),
+        r"shape must be an integer .*, but got f32\[4,3\]\.",
+    ),
     "extract(size='x')": (
         lambda: cnp.extract(V > 0, V, size="x"),
         "must be an integer",

@@ -36,14 +36,11 @@ from covector.runtime import (
     modules,
 )
 from covector.runtime.compile_options import (
-    DISABLED_PASSES,
-    DIVISION_AMONG_CORES,
     DOTS,
     FUSION_EMITTERS,
     HAS_PLAIN_KERNELS,
     LIBRARY_FUSIONS,
     SMALL_LOOP_BYTES,
-    WITHOUT_TILES,
     is_left_to_us,
 )
 from covector.runtime.overlap import Overlap
@@ -55,6 +52,8 @@ logger = logging.getLogger("covector.compile")
 #: overlap: that list grows with the square of their number, and takes half of the time
 #: to compile the gradient of a scan of 200 scalars. Loops over arrays need it.
 MANY_SCALARS = 1000
+#: elements of an array from which it matters how XLA makes kernels
+LARGE = 512
 #: Elements that a program computes that may take longer than to hand it over.
 SOME_WORK = 4096
 #: For Python to take as long for a call as the program runs: arrays that it takes and
@@ -255,22 +254,11 @@ def _options_by_content(program: LoweredProgram) -> dict[str, Any]:
         # These take YNNPACK 8 to 40 times as long as XLA: 50 rows of 100,000 18 ms, not
         # 0.6. One choice is made for a program: other sums lose, at worst two thirds.
         found[LIBRARY_FUSIONS] = DOTS
-    largest = max(map(math.prod, shapes), default=0)
-    if largest > plain_kernels.FEW_ELEMENTS:  # Of smaller arrays, all is as quick.
-        found.update(_options_of_large_arrays(program.jaxpr, largest))
+    if max(map(math.prod, shapes), default=0) >= LARGE and hlo.UNKNOWN not in shapes:
+        from covector.lowering import large_kernels  # noqa: PLC0415  small ones need none
+
+        found.update(large_kernels.options_of(program.jaxpr, shapes))
     return {name: value for name, value in found.items() if is_left_to_us(name)}
-
-
-def _options_of_large_arrays(jaxpr: Jaxpr, largest: int) -> dict[str, Any]:
-    """XLA options of a program whose largest array has so many elements."""
-    from covector.lowering import large_kernels  # noqa: PLC0415  small ones need none
-
-    found: dict[str, Any] = {}
-    if large_kernels.are_all_short(jaxpr, largest):
-        found[DISABLED_PASSES] = DIVISION_AMONG_CORES
-    if not jaxpr.memo(large_kernels.has_tiles):
-        found[WITHOUT_TILES] = "true"
-    return found
 
 
 def _warn_of_idle_memory(

@@ -42,8 +42,9 @@ with context:
     #: the location where no other is said
     unknown = ir.Location.unknown()
 
-#: the most bytes that XLA can count
+#: the most bytes that XLA can count, and a shape that stands for what is not known
 _MOST_BYTES = 2**63 - 1
+UNKNOWN = (_MOST_BYTES,)
 
 #: integers narrower than a byte, which MLIR reads from bytes
 _BYTES = {
@@ -293,7 +294,7 @@ class Module:
 
         Of its meshes those are added whose names are not taken: they are the same.
         """
-        self.shapes.add((_MOST_BYTES,))  # Of its arrays nothing is known.
+        self.shapes.add(UNKNOWN)
         other = ir.Module.parse(source, context)
         names = {}
         for op in list(other.body.operations):

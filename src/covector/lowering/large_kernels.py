@@ -1,5 +1,5 @@
-"""How XLA for CPUs makes kernels of large arrays: on several cores or one, and by tiles
-or not.
+"""How XLA for CPUs makes kernels of large arrays: on several cores or one, by tiles or
+not, and with vectors of how many bits.
 
 *On one core.* XLA divides a kernel among cores from about 256 KB that it reads and
 writes. But to wake a core takes some 30 µs, in which one alone adds 100,000 numbers. So
@@ -8,6 +8,9 @@ where no kernel of a program takes long enough, XLA is told to divide none.
 *Without tiles.* Where a kernel is of single elements only, XLA may make it of tiles of
 some 16 elements, each of which is copied to the stack first. That is quick where axes
 change their order, and slow elsewhere.
+
+*With long vectors.* Random bits take two thirds of the time in registers of 512 bits,
+of which XLA uses half. Other kernels gain little, and those of short rows lose.
 
 (Decision 40 has the times.)
 """
@@ -18,10 +21,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, inlined, variables
+from covector.core.types import Shape
 from covector.core.work import Work
 from covector.lowering.long_rows import cost_of_each, is_kernel, operations_of
 from covector.lowering.plain_kernels import DIVIDED
 from covector.runtime import client
+from covector.runtime.compile_options import (
+    DISABLED_PASSES,
+    DIVISION_AMONG_CORES,
+    LONG_VECTORS,
+    VECTOR_WIDTH,
+    WITHOUT_TILES,
+)
 
 #: About how many operations on single elements, and bytes read and written, take one
 #: core as long as it takes to wake another.
@@ -40,19 +51,46 @@ _WITHOUT_VECTORS, _SHORT = 4, 16
 #: What XLA's libraries compute, on as many cores as they choose; of products those in
 #: which an element takes more operations than this.
 _OF_LIBRARIES, _OF_KERNELS = frozenset({"dot_general", "fft", "sort"}), 16
-
-
-#: What orders axes anew, or what XLA makes so of.
+#: Elements of an array of random bits, and of one of short rows, from which they take
+#: time; and what part of the largest array is to be random bits for long vectors.
+_MANY, _PART = 512, 8
+#: operations of which threefry is most
+_DRAW_BITS = frozenset({"random_bits", "random_split"})
+#: what orders axes anew, or is made so by XLA
 _ORDER_AXES = frozenset({"transpose", "conv_general_dilated"})
 
 
-def has_tiles(jaxpr: Jaxpr) -> bool:
+def options_of(jaxpr: Jaxpr, shapes: Iterable[Shape]) -> dict[str, Any]:
+    """XLA options of a program for CPUs, in which arrays have these shapes."""
+    found: dict[str, Any] = {}
+    largest = max(map(math.prod, shapes))
+    if _are_all_short(jaxpr, largest):
+        found[DISABLED_PASSES] = DIVISION_AMONG_CORES
+    if not jaxpr.memo(_has_tiles):
+        found[WITHOUT_TILES] = "true"
+    if jaxpr.memo(_most_random_bits) >= max(_MANY, largest // _PART) and not any(
+        [_has_short_rows(shape) and math.prod(shape) >= _MANY for shape in shapes]
+    ):
+        found[VECTOR_WIDTH] = LONG_VECTORS
+    return found
+
+
+def _in_place(e: Equation) -> Jaxpr | None:
+    return e.op.in_place
+
+
+def _has_short_rows(shape: Shape) -> bool:
+    return 1 < (1, *shape)[-1] < _SHORT
+
+
+# -- tiles, and vectors ----------------------------------------------------------------
+
+
+def _has_tiles(jaxpr: Jaxpr) -> bool:
     """Whether kernels of a program may be quicker by tiles (memoise on the program)."""
-    written = jaxpr.memo(inlined, _in_place)
-    inside = [r.jaxpr for e in written.equations for r in e.op.regions]
-    return any(map(_orders_axes, written.equations)) or any(
-        [program.memo(has_tiles) for program in inside]
-    )
+    written = jaxpr.memo(inlined, _in_place).equations
+    inside = [r.jaxpr.memo(_has_tiles) for e in written for r in e.op.regions]
+    return any(inside) or any(map(_orders_axes, written))
 
 
 def _orders_axes(e: Equation) -> bool:
@@ -61,7 +99,18 @@ def _orders_axes(e: Equation) -> bool:
     return e.op.name in _ORDER_AXES
 
 
-def are_all_short(jaxpr: Jaxpr, largest: int) -> bool:
+def _most_random_bits(jaxpr: Jaxpr) -> int:
+    """The most words that one operation draws (memoise on the program)."""
+    written = jaxpr.memo(inlined, _in_place).equations
+    inside = [r.jaxpr.memo(_most_random_bits) for e in written for r in e.op.regions]
+    drawn = [e.outputs[0].type.size for e in written if e.op.name in _DRAW_BITS]
+    return max([0, *inside, *drawn])
+
+
+# -- one core --------------------------------------------------------------------------
+
+
+def _are_all_short(jaxpr: Jaxpr, largest: int) -> bool:
     """Whether no kernel of a program, of arrays of so many elements at most, is quicker
     on several cores.
     """
@@ -77,10 +126,6 @@ def _longest(jaxpr: Jaxpr) -> int:
     written = jaxpr.memo(inlined, _in_place)
     inside = [r.jaxpr.memo(_longest) for e in written.equations for r in e.op.regions]
     return max([0, *inside, *_Islands(written).work()])
-
-
-def _in_place(e: Equation) -> Jaxpr | None:
-    return e.op.in_place
 
 
 class _Islands:
@@ -166,8 +211,7 @@ def _operations(e: Equation) -> int:
     if not type_.size:
         return 0
     operations = max(_each(e) * type_.size, operations_of(e.work or Work()))
-    short = 1 < (1, *type_.shape)[-1] < _SHORT
-    if short or e.op.name == "conv_general_dilated":
+    if _has_short_rows(type_.shape) or e.op.name == "conv_general_dilated":
         return _WITHOUT_VECTORS * operations
     return operations
 

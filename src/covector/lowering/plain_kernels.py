@@ -26,7 +26,7 @@ from covector.runtime import client
 
 #: Elements of an array up to which XLA's plain kernels are as quick as its fusions, and
 #: up to which LLVM does not make their compiling long by unrolling nested loops.
-FEW_ELEMENTS, _FEW_IN_LOOPS = 1024, 32
+_FEW_ELEMENTS, _FEW_IN_LOOPS = 1024, 32
 #: Elements from which XLA may divide an array among the cores, and along its other axes
 #: those from which that needs no care with each element.
 DIVIDED, _LONG_ROWS = 4096, 32
@@ -60,7 +60,7 @@ def are_compiled_sooner(shapes: Iterable[Shape], jaxpr: Jaxpr) -> bool:
     """
     for shape in shapes:
         size = math.prod(shape)
-        if size > FEW_ELEMENTS or (size > _FEW_IN_LOOPS and max(shape) < size):
+        if size > _FEW_ELEMENTS or (size > _FEW_IN_LOOPS and max(shape) < size):
             return False
     kinds = {(e.op, *map(_kind, e.inputs)) for e in jaxpr.equations}
     return len(jaxpr.equations) <= 2 * len(kinds)

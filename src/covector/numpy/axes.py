@@ -9,6 +9,8 @@ from typing import Any
 
 from covector.core.annotations import Axes
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
+from covector.core.flat import describe
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.types import as_size
 from covector.errors import (
@@ -59,10 +61,10 @@ def as_integer(who: str, value: Any, name: str, wanted: str = "an integer") -> i
     except ConcretizationTypeError:
         raise
     except TypeError:
-        raise ArgumentError(
-            f"{who}: {name} must be {wanted}, but got {value!r} of type "
-            f"{type(value).__name__}."
-        ) from None
+        got = describe(value)
+        if not isinstance(value, Array):
+            got = f"{got} of type {type(value).__name__}"
+        raise ArgumentError(f"{who}: {name} must be {wanted}, but got {got}.") from None
 
 
 def as_count(who: str, value: Any, name: str) -> int:

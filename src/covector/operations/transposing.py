@@ -80,7 +80,8 @@ class Transpose(Primitive):
         if not self._is_by_itself(ctx):
             return ctx.op("stablehlo.transpose", [x], permutation=self.permutation)
         (source,), (result,) = ctx.in_types, ctx.out_types
-        if ctx.equation.inputs[0] not in ctx.jaxpr.inputs:
+        maker = ctx.jaxpr.memo(makers).get(ctx.equation.inputs[0])  # type: ignore[call-overload]
+        if maker is not None and not _is_apart(maker):
             x = by_itself(ctx, x, source)
         out = ctx.op("stablehlo.transpose", [x], permutation=self.permutation)
         last = ctx.whole and ctx.equation.outputs[0] in ctx.whole.outputs
@@ -96,10 +97,10 @@ class Transpose(Primitive):
         2048² takes 31 ms of processor time, and 3 in two kernels.
         """
         (x,), (source,) = ctx.in_types, ctx.equation.inputs
-        if ctx.platform != "cpu" or ctx.on_several_devices or type(x.size) is not int:
+        if ctx.platform != "cpu" or ctx.on_several_devices or type(source) is not Var:
             return False
         far = self._leaves_the_cache(x)
-        if not far and x.size < _LARGE:
+        if not far and (type(x.size) is not int or x.size < _LARGE):
             return False
         (out,), jaxpr = ctx.equation.outputs, ctx.jaxpr
         after = _computed_of(jaxpr, out)

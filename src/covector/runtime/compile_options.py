@@ -23,6 +23,9 @@ _REDUCTIONS = "LIBRARY_FUSION_TYPE_REDUCE"
 #: of some.
 FUSION_EMITTERS = "xla_cpu_use_fusion_emitters"
 WITHOUT_TILES = "xla_cpu_disable_tiled_emitter"
+#: the bits of registers that LLVM is to use for vectors, if the processor has them; and
+#: twice as many as XLA would have
+VECTOR_WIDTH, LONG_VECTORS = "xla_cpu_prefer_vector_width", 512
 #: passes of XLA that a program is compiled without, and the one that divides kernels
 #: among cores
 DISABLED_PASSES = "xla_disable_hlo_passes"
