@@ -67,6 +67,14 @@ def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:
     side_by_side = product(conv, lhs, rhs, out)
     if side_by_side:
         return side_by_side
+    if max(conv.lhs_dilation, default=1) > 1:
+        from covector.operations.convolution_with_gaps import (  # noqa: PLC0415
+            without_gaps,
+        )
+
+        closed = without_gaps(conv, lhs, rhs, out)
+        if closed:
+            return closed
     terms, per_group = taps * rhs.shape[b[1]], rhs.shape[b[0]] // conv.groups
     if conv.batch_group_count > 1:
         few = type(positions) is int and positions <= MOST_TERMS
