@@ -60,21 +60,43 @@ Axes: TypeAlias = tuple[int, ...]
 
 def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:
     """Another way to compute ``conv`` on a CPU; None: as it is."""
-    _, b, c = conv.dimension_numbers
     (out,) = conv.type_rule(lhs, rhs)
+    return (
+        product(conv, lhs, rhs, out)
+        or _of_gaps(conv, lhs, rhs, out)
+        or _of_groups_and_terms(conv, lhs, rhs, out)
+        or _of_volumes(conv, lhs, rhs, out)
+    )
+
+
+def _of_gaps(conv: Any, lhs: ArrayType, rhs: ArrayType, out: ArrayType) -> Way | None:
+    if max(conv.lhs_dilation) == 1:
+        return None
+    from covector.operations.convolution_with_gaps import (  # noqa: PLC0415  few have
+        without_gaps,
+    )
+
+    return without_gaps(conv, lhs, rhs, out)
+
+
+def _of_volumes(
+    conv: Any, lhs: ArrayType, rhs: ArrayType, out: ArrayType
+) -> Way | None:
+    if len(conv.windows) < 3:
+        return None
+    from covector.operations.convolution_of_volumes import (  # noqa: PLC0415  few are
+        by_planes,
+    )
+
+    return by_planes(conv, lhs, rhs, out)
+
+
+def _of_groups_and_terms(
+    conv: Any, lhs: ArrayType, rhs: ArrayType, out: ArrayType
+) -> Way | None:
+    _, b, c = conv.dimension_numbers
     taps = math.prod([rhs.shape[k] for k in b[2:]])
     positions = math.prod([out.shape[k] for k in c[2:]])
-    side_by_side = product(conv, lhs, rhs, out)
-    if side_by_side:
-        return side_by_side
-    if max(conv.lhs_dilation, default=1) > 1:
-        from covector.operations.convolution_with_gaps import (  # noqa: PLC0415
-            without_gaps,
-        )
-
-        closed = without_gaps(conv, lhs, rhs, out)
-        if closed:
-            return closed
     terms, per_group = taps * rhs.shape[b[1]], rhs.shape[b[0]] // conv.groups
     if conv.batch_group_count > 1:
         few = type(positions) is int and positions <= MOST_TERMS
