@@ -129,7 +129,7 @@ def np_one_hot(i: np.ndarray, classes: int) -> np.ndarray:
 
 
 def moves(tiny: bool) -> list[Measure]:
-    side, n, rolled = (4, 5, 4) if tiny else (4096, 1 << 22, 2048)
+    side, n, rolled, meeting = (4, 5, 4, 5) if tiny else (4096, 1 << 22, 2048, 2000)
     layers = (3, 4, 2) if tiny else (784, 512, 512, 10)
     shapes = [s for a, b in pairwise(layers) for s in ((a, b), (b,))]
     return [
@@ -143,6 +143,17 @@ def moves(tiny: bool) -> list[Measure]:
                 "torch": lambda torch: lambda x: x.T.contiguous() + 1,
             },
             bound=Bound(bytes=8 * side**2),
+        ),
+        workload(
+            f"x + x.T, {meeting}²",
+            lambda cv: lambda x: x + x.T,
+            normal((meeting, meeting)),
+            compiled=not tiny,
+            others={
+                "numpy": lambda np: lambda x: x + x.T,
+                "torch": lambda torch: lambda x: x + x.T,
+            },
+            bound=Bound(bytes=8 * meeting**2),
         ),
         workload(
             f"concatenate, 4 × {n:,}",

@@ -11,11 +11,15 @@ from benchmarks.measures.workload import normal, workload
 
 TITLE = "Windows"
 
-LETTERS = {1: ("NCH", "OIH", "NCH"), 2: ("NCHW", "OIHW", "NCHW")}
+LETTERS = {
+    1: ("NCH", "OIH", "NCH"),
+    2: ("NCHW", "OIHW", "NCHW"),
+    3: ("NCDHW", "OIDHW", "NCDHW"),
+}
 
 
 def measures(tiny: bool) -> list[Measure]:
-    return [*convolutions(tiny), *pools(tiny), *together(tiny)]
+    return [*convolutions(tiny), *transposed(tiny), *pools(tiny), *together(tiny)]
 
 
 def convolutions(tiny: bool) -> list[Measure]:
@@ -26,6 +30,9 @@ def convolutions(tiny: bool) -> list[Measure]:
     image = (2 * few, many, side, side), (many, many, 3, 3)
     first = (few, 3, large, large), (many, 3, 7, 7)
     deep = (few, many, side, side), (many, 1, 3, 3)
+    edge = 6 if tiny else 16
+    volume = (few // 4 + 1, few, edge, edge, edge), (few, few, 3, 3, 3)
+    cubes = (few // 4 + 1) * few**2 * edge**3 * 27
     taps = 2 * few * many * side**2 * many * 9
     picture = 4 * few * many * side**2
     both = {"wrt": (0, 1)}
@@ -48,6 +55,8 @@ def convolutions(tiny: bool) -> list[Measure]:
             0,
             both,
         ),
+        (f"conv 3 × 3 × 3, {volume[0]}", volume, {}, cubes, {}),
+        (f"gradients of conv 3 × 3 × 3, {volume[0]}", volume, {}, 3 * cubes, both),
     ]
     return [
         workload(
@@ -88,12 +97,44 @@ def in_torch(
     functional = torch.nn.functional
 
     def run(x: Any, kernel: Any) -> Any:
-        convolve = functional.conv1d if x.ndim == 3 else functional.conv2d
+        convolve = getattr(functional, f"conv{x.ndim - 2}d")
         around = kernel.shape[-1] // 2
         out = convolve(x, kernel, stride=stride, padding=around, groups=groups)
         return (out**2).sum() if total else out
 
     return run
+
+
+def transposed(tiny: bool) -> list[Measure]:
+    """A convolution that doubles the sides of images, as decoders have it."""
+    few, many, side = (2, 3, 4) if tiny else (16, 32, 16)
+    shapes = (few, 2 * many, side, side), (many, 2 * many, 4, 4)
+
+    def program(cv: Any) -> Callable[..., Any]:
+        return squared(
+            partial(
+                cv.lax.conv_general_dilated,
+                window_strides=(1, 1),
+                padding=[(2, 2), (2, 2)],
+                lhs_dilation=(2, 2),
+                dimension_numbers=LETTERS[2],
+            )
+        )
+
+    def theirs(torch: Any) -> Callable[..., Any]:
+        double = partial(torch.nn.functional.conv_transpose2d, stride=2, padding=1)
+        return squared(lambda x, kernel: double(x, kernel.swapaxes(0, 1).flip(2, 3)))
+
+    return [
+        workload(
+            f"gradients of transposed conv 4 × 4, stride 2, {shapes[0]}",
+            program,
+            normal(*shapes),
+            wrt=(0, 1),
+            others={"torch": theirs},
+            bound=Bound(flops=2 * 3 * few * (2 * side) ** 2 * many * 2 * many * 4),
+        )
+    ]
 
 
 def pools(tiny: bool) -> list[Measure]:
@@ -160,8 +201,8 @@ def mean(pooled: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: pooled(x) / 9
 
 
-def squared(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda x: (fun(x) ** 2).sum()
+def squared(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: (fun(*args) ** 2).sum()
 
 
 def maxima(torch: Any) -> Callable[..., Any]:

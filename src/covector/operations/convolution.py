@@ -33,7 +33,6 @@ from covector.operations.casting import ConvertElementType, convert
 from covector.operations.convolution_checks import check_axes, check_groups
 from covector.operations.convolution_on_cpu import (
     features_last,
-    is_read_again,
     prefers_features_last,
     remedy,
     with_features_last,
@@ -49,7 +48,7 @@ from covector.operations.precision import (
     working_dtype,
 )
 from covector.operations.sliding_windows import Window, sliding_view
-from covector.operations.transposing import Reshape, Rev, in_memory
+from covector.operations.transposing import Reshape, Rev, in_memory, is_read_again
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

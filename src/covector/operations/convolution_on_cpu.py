@@ -27,7 +27,6 @@ from typing import Any, TypeAlias
 from covector.core.annotations import DType, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.jaxpr import Jaxpr, Var, variables
 from covector.core.types import ArrayType
 from covector.operations.arithmetic import add, mul
 from covector.operations.axis_groups import regrouped
@@ -38,7 +37,6 @@ from covector.operations.joining import Concatenate
 from covector.operations.precision import ON_HOST, working_dtype
 from covector.operations.slicing import Pad, Slice
 from covector.operations.transposing import Reshape, Transpose
-from covector.operations.window_reductions import Windowed
 
 #: terms of a sum, or indices, up to which there is one operation for each
 MOST_TERMS = 64
@@ -48,9 +46,6 @@ MOST_OF_ONE = 128
 MOST_PRODUCTS = 1024
 #: features of the result from which they are better last
 MANY_FEATURES = 8
-#: windows that read an element from which it is better computed once: two by two with a
-#: stride of 1 gain (2.4 → 0.9 ms), three by three with a stride of 2 lose (0.9 → 1.0)
-MANY_WINDOWS = 4
 #: groups up to which there is one convolution for each, and from how many products
 MOST_CONVOLUTIONS = 32
 WORTH_SPLITTING = 2**22
@@ -116,24 +111,6 @@ def _of_groups_and_terms(
     if few and large:
         return lambda x, w: _one_by_one(conv, x, w)
     return None
-
-
-def is_read_again(jaxpr: Jaxpr, x: Var) -> bool:
-    """Whether several operations of the program, or many windows, read each element of
-    ``x``, in another shape or order, or of what is made of it element by element.
-    """
-    same, readers = {x}, 0
-    for e in jaxpr.equations:
-        if same.isdisjoint(variables(e.inputs)):
-            continue
-        if e.op.element_wise or isinstance(e.op, Reshape | Transpose):
-            same.update(e.outputs)
-        else:
-            many = (
-                isinstance(e.op, Windowed) and e.op.windows_per_element >= MANY_WINDOWS
-            )
-            readers += 1 + many
-    return readers + len(same.intersection(variables(jaxpr.outputs))) > 1
 
 
 def prefers_features_last(conv: Any, lhs: ArrayType, rhs: ArrayType) -> bool:

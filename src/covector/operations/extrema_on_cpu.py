@@ -23,7 +23,7 @@ from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.casting import BitcastConvertType
 from covector.operations.extrema import max_, min_
 from covector.operations.slicing import Slice
-from covector.operations.transposing import Reshape
+from covector.operations.transposing import Reshape, in_memory, is_read_again
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -43,12 +43,15 @@ def reduce(op: Any, ctx: "Lowering", x: HloValue) -> HloResults:
             return ctx.through(lambda x: [_of_pieces(op, x)], x)
         return _by_bits(op, ctx, x)
     slices = _slices(source, op.axes)
-    if slices:
-        # One reading of the array leaves a sixteenth of it.
-        return ctx.through(
-            lambda x: [op(functools.reduce(op.combine, [cut(x) for cut in slices]))], x
-        )
-    return op.exactly(ctx, x)
+    if not slices:
+        return op.exactly(ctx, x)
+    (result,) = ctx.equation.outputs
+    # One reading of the array leaves a sixteenth of it.
+    (made,) = ctx.through(
+        lambda x: [op(functools.reduce(op.combine, [cut(x) for cut in slices]))], x
+    )
+    # XLA would compute it again for each element of what it is broadcast to.
+    return in_memory(ctx, made, out) if is_read_again(ctx.jaxpr, result) else made
 
 
 # -- slices ----------------------------------------------------------------------------
