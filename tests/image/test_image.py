@@ -93,6 +93,29 @@ def test_dtypes_are_kept_where_they_can_hold_means():
         assert image.resize(X.astype(dtype), (2, 2), "cubic").dtype == dtype
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 7])
+def test_nearest_elements_are_those_of_the_places(n):
+    x = np.arange(2 * n, dtype=np.float32).reshape(2, n) ** 2
+    for count in (1, 2, 3, 4, 6, 7, 12, 14, 15):
+        places = (2 * np.arange(count) + 1) * n // (2 * count)
+        found = image.resize(x, (2, count), "nearest")
+        np.testing.assert_array_equal(found, x[:, places])
+        back = cv.grad(
+            lambda x, count=count: (image.resize(x, (2, count), "nearest") ** 2).sum()
+        )(x)
+        wanted = np.zeros_like(x)
+        np.add.at(wanted, (slice(None), places), 2 * x[:, places])
+        np.testing.assert_array_equal(back, wanted)
+
+
+def test_the_gradient_of_an_image_made_larger_by_an_integer_is_no_scatter():
+    def loss(x):
+        return (image.resize(x, (8, 12), "nearest") ** 2).sum()
+
+    text = cv.jit(cv.grad(loss)).lower(np.ones((4, 4), np.float32)).as_text()
+    assert "scatter" not in text
+
+
 def test_images_without_elements_have_no_methods_to_disagree():
     for method in ("nearest", "linear", "area"):
         assert image.resize(X, (0, 3), method).shape == (0, 3)

@@ -106,11 +106,7 @@ def resize(
     changed = [k for k, n in enumerate(lengths) if n != x.type.shape[k]]
     if method is ResizeMethod.NEAREST:
         for k in changed:
-            n, count = x.type.shape[k], lengths[k]
-            is_known = type(n) is type(count) is int
-            places = np.arange(count) if is_known else cnp.arange(count)
-            indices = (2 * places + 1) * n // (2 * max(count, 1))
-            x = take(x, as_array(indices.astype(np.int32)), k)
+            x = _nearest(x, lengths[k], k)
         return x
     how = _Sampling(np, method, antialias)
     weights = [
@@ -118,6 +114,22 @@ def resize(
         for m, n in [(x.type.shape[k], lengths[k]) for k in changed]
     ]
     return _resampled(inexact("resize", x), changed, weights, precision)
+
+
+def _nearest(x: Array, count: int, axis: int) -> Array:
+    """The elements that are nearest to so many places along an axis."""
+    n = x.type.shape[axis]
+    is_known = type(n) is type(count) is int
+    # Adjoints of a repetition and of a slice are a sum and a pad, and no scatter.
+    if is_known and count and count % n == 0:
+        return cnp.repeat(x, count // n, axis)
+    if is_known and count and n % count == 0:
+        step = n // count
+        index = (*[slice(None)] * axis, slice(step // 2, None, step))
+        return x[index]
+    places = np.arange(count) if is_known else cnp.arange(count)
+    indices = (2 * places + 1) * n // (2 * max(count, 1))
+    return take(x, as_array(indices.astype(np.int32)), axis)
 
 
 def scale_and_translate(
