@@ -32,7 +32,6 @@ from covector.operations.broadcasting import zeros
 from covector.operations.casting import ConvertElementType, convert
 from covector.operations.convolution_checks import check_axes, check_groups
 from covector.operations.convolution_on_cpu import (
-    features_last,
     prefers_features_last,
     remedy,
     with_features_last,
@@ -47,7 +46,7 @@ from covector.operations.precision import (
     operand_dtype,
     working_dtype,
 )
-from covector.operations.sliding_windows import Window, sliding_view
+from covector.operations.sliding_windows import Window, features_last, sliding_view
 from covector.operations.transposing import Reshape, Rev, in_memory, is_read_again
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from covector.core.types import ArrayType
 from covector.operations.convolution_by_patches import Way
 from covector.operations.joining import Concatenate
 from covector.operations.slicing import Pad, Slice
+from covector.operations.sliding_windows import features_last
 from covector.operations.transposing import Reshape, Transpose
 
 #: products from which it pays, and the most elements that it may write
@@ -44,10 +45,6 @@ def by_planes(conv: Any, lhs: ArrayType, rhs: ArrayType, out: ArrayType) -> Way 
 
 
 def _by_planes(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Value]:
-    from covector.operations.convolution_on_cpu import (  # noqa: PLC0415  as this is
-        features_last,
-    )
-
     a, b, c = conv.dimension_numbers
     taps = rhs.type.shape[b[2]]
     seen = [_seen(conv, lhs, tap, out.shape[c[2]]) for tap in range(taps)]

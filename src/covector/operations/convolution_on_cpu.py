@@ -36,6 +36,7 @@ from covector.operations.convolution_by_patches import Way, product
 from covector.operations.joining import Concatenate
 from covector.operations.precision import ON_HOST, working_dtype
 from covector.operations.slicing import Pad, Slice
+from covector.operations.sliding_windows import features_last
 from covector.operations.transposing import Reshape, Transpose
 
 #: terms of a sum, or indices, up to which there is one operation for each
@@ -123,15 +124,6 @@ def prefers_features_last(conv: Any, lhs: ArrayType, rhs: ArrayType) -> bool:
     if conv.groups > 1 or axes == features_last(lhs.ndim):
         return False
     return remedy(conv, lhs, rhs) is None or rhs.shape[axes[1][0]] >= MANY_FEATURES
-
-
-def features_last(ndim: int) -> tuple[Axes, Axes, Axes]:
-    """The order of axes that XLA:CPU has a quick convolution for, in the manner of
-    ``dimension_numbers``: batch, positions, features.
-    """
-    positions = tuple(range(1, ndim - 1))
-    image = (0, ndim - 1, *positions)
-    return image, (ndim - 1, ndim - 2, *range(ndim - 2)), image
 
 
 def with_features_last(conv: Any, lhs: Value, rhs: Value) -> Array:
