@@ -22,9 +22,13 @@ SCALARS = (
     "an operation on an array of one number costs about 1 µs, as in PyTorch; NumPy's "
     "scalars are no arrays and cost 50 ns"
 )
-PARTITIONS = (
-    "XLA's two partitions of so small an array do not run at the same time; nor do "
-    "JAX's"
+ONE_CORE = (
+    "one core computes it, since XLA takes longer to wake another (decision 40); "
+    "PyTorch's threads wait for work awake"
+)
+TURNED = (
+    "it is transposed by a kernel of its own, since in one kernel with the sum XLA "
+    "takes 3 to 20 times as long (decision 40); torch.compile has one for both"
 )
 LAPACK = (
     "jaxlib calls the LAPACK of SciPy's OpenBLAS, PyTorch Intel's MKL, with which "
@@ -75,17 +79,17 @@ LLVM = (
 REASONS = {
     "Elementwise: eager .*, (10|1k)$": EAGER,
     "Elementwise: .*, (10|1k)$": CALL,
-    "Elementwise: .*, 100k": PARTITIONS,
+    "Elementwise: .*, 100k": ONE_CORE,
     "Elementwise: power of floats": ANGLES,
     "Elementwise: lgamma": "two formulas, of which one holds at each number, are both "
     "computed, so that it is accurate at its zeros (decision 23)",
     "Elementwise: angles within": "exact for numbers of any size: ten steps in 64 "
     "bits, of which most numbers need one",
-    "Short rows: xᵀ": PARTITIONS,
+    "Short rows: xᵀ": ONE_CORE,
     "Short rows: erf⁻¹": "XLA computes both polynomials, of which one holds; so do the "
     "published streams of random numbers",
     "Reductions: sum, 1k": CALL,
-    "Reductions: sum, 100k": PARTITIONS,
+    "Reductions: sum, 100k": ONE_CORE,
     "Reductions: sum, 16M": "numbers are read as fast as memory gives them",
     "Reductions: maximum of rows": "JAX's maximum of rows loses NaN; here three "
     "extrema of the bits are formed in one pass, which find it",
@@ -118,6 +122,7 @@ REASONS = {
     "Random numbers: random.choice without": "the published stream sorts all numbers "
     'once; NumPy draws the few, as method="fast" does, in 0.4 ms',
     "Indexing: x.at": SCATTER,
+    "Indexing: (x.T \\+ 1|x \\+ x.T)": TURNED,
     "Indexing: (x\\[i\\]|take_along_axis|gradient of an emb)": "it waits for memory at "
     "random places, and varies by a third: measured again, 0.92 to 1.2 of JAX",
     "Networks: (softmax|layer norm)": ONE_PASS,

@@ -25,7 +25,6 @@ from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.work import costs_nothing, moves
 from covector.errors import TypeMismatch, how_many
-from covector.lowering.long_rows import is_kernel
 from covector.lowering.spelling import HloResults, HloValue
 
 if TYPE_CHECKING:
@@ -186,6 +185,8 @@ def _computed_from(jaxpr: Jaxpr, xs: Sequence[Atom], size: int) -> set[Var] | No
 
 def _is_apart(e: Equation) -> bool:
     """Whether an operation takes its operands from memory, and leaves results there."""
+    from covector.lowering.long_rows import is_kernel  # noqa: PLC0415  for large arrays
+
     return bool(e.op.regions) or is_kernel(e)
 
 
