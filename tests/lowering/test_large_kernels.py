@@ -10,7 +10,7 @@ import covector.numpy as cnp
 from covector import jit, lax, nn, random
 from covector.lowering import compile as compiling
 from covector.lowering.compile import LoweredProgram
-from covector.runtime import client
+from covector.runtime import client, compile_options
 from covector.runtime.compile_options import (
     DISABLED_PASSES,
     DIVISION_AMONG_CORES,
@@ -130,11 +130,14 @@ def test_a_module_of_which_nothing_is_known_is_left_as_it_is():
 
 @pytest.mark.usefixtures("two_cores")
 def test_what_users_say_goes_before(monkeypatch):
+    def set_flags(flags):
+        for module in (compile_options, compiling):
+            monkeypatch.setattr(module, "FLAGS", flags)
+
     assert options_of(SHORT["a sum"], X).keys() == {DISABLED_PASSES, WITHOUT_TILES}
-    monkeypatch.setenv("XLA_FLAGS", f"--{DISABLED_PASSES}=fusion")
+    set_flags(f"--{DISABLED_PASSES}=fusion")
     assert options_of(SHORT["a sum"], X).keys() == {WITHOUT_TILES}
-    extra = f"--xla_backend_extra_options={WITHOUT_TILES}"
-    monkeypatch.setenv("XLA_FLAGS", extra)
+    set_flags(f"--xla_backend_extra_options={WITHOUT_TILES}")
     assert options_of(SHORT["a sum"], X).keys() == {DISABLED_PASSES}
 
 

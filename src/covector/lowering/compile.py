@@ -37,11 +37,12 @@ from covector.runtime import (
 )
 from covector.runtime.compile_options import (
     DOTS,
+    FLAGS,
     FUSION_EMITTERS,
     HAS_PLAIN_KERNELS,
     LIBRARY_FUSIONS,
     SMALL_LOOP_BYTES,
-    is_left_to_us,
+    left_to_us,
 )
 from covector.runtime.overlap import Overlap
 
@@ -258,7 +259,7 @@ def _options_by_content(program: LoweredProgram) -> dict[str, Any]:
         from covector.lowering import large_kernels  # noqa: PLC0415  small ones need none
 
         found.update(large_kernels.options_of(program.jaxpr, shapes))
-    return {name: value for name, value in found.items() if is_left_to_us(name)}
+    return left_to_us(found) if FLAGS else found
 
 
 def _warn_of_idle_memory(

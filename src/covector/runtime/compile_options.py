@@ -3,7 +3,7 @@
 import functools
 import os
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxlib import xla_client as xc
@@ -34,15 +34,17 @@ DIVISION_AMONG_CORES = "cpu-parallel-task-assigner"
 _EXTRA = frozenset({SMALL_LOOP_BYTES, WITHOUT_TILES})
 
 
-def is_left_to_us(option: str) -> bool:
-    """Whether ``XLA_FLAGS``, which XLA reads before its first client, does not say what
-    an option is to be.
-    """
-    return option not in os.environ.get("XLA_FLAGS", "")
+#: what users tell XLA, which reads it before its first client
+FLAGS = os.environ.get("XLA_FLAGS", "")
+
+
+def left_to_us(options: Options) -> dict[str, Any]:
+    """Those of the options that ``FLAGS`` do not name."""
+    return {name: value for name, value in options.items() if name not in FLAGS}
 
 
 #: What makes kernels without MLIR is in jaxlib up to 0.10.
-HAS_PLAIN_KERNELS = xc._version < 480 and is_left_to_us(FUSION_EMITTERS)
+HAS_PLAIN_KERNELS = xc._version < 480 and FUSION_EMITTERS not in FLAGS
 
 # Fields of XLA's DebugOptions that covector sets, by platform; a caller's go before
 # them.
@@ -86,7 +88,7 @@ def compile_options_of(
 def _default_options(platform: str) -> Options:
     """Ours for a platform, without those that are not left to us."""
     ours = DEFAULT_OPTIONS.get(platform, {})
-    return {n: v for n, v in ours.items() if n not in _EXTRA or is_left_to_us(n)}
+    return {n: v for n, v in ours.items() if n not in _EXTRA or n not in FLAGS}
 
 
 @functools.lru_cache(256)
