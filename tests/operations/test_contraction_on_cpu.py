@@ -5,6 +5,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
+from covector import lax
 
 _RNG = np.random.default_rng(0)
 
@@ -82,3 +83,37 @@ def test_gradients_of_narrow_products():
         cv.jit(cv.grad(loss, (0, 1)))(x, w), cv.grad(loss, (0, 1))(x, w), strict=True
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+# -- axes that become one --------------------------------------------------------------
+
+#: shapes, axes that are summed over, and whether the operands become matrices
+MATRICES = {
+    "a vector of two axes, and trailing axes": (
+        *((4, 5), (6, 7, 4, 5), (0, 1), (2, 3)),
+        True,
+    ),
+    "leading axes, and a matrix": ((4, 5, 6), (20, 4, 5), (0, 1), (1, 2), True),
+    "pairs in another order": ((5, 4, 6), (7, 4, 5), (1, 0), (1, 2), False),
+    "both as XLA has them": ((6, 7, 4, 5), (4, 5, 8), (2, 3), (0, 1), False),
+    "matrices already": ((4, 6), (7, 4), (0,), (1,), False),
+    "an axis in the middle": ((6, 4, 7), (8, 4), (1,), (1,), False),
+    "no axes": ((6, 2, 7), (8, 4), (), (), False),
+    "no free axes": ((4, 5, 3), (4, 5, 3), (0, 1, 2), (0, 1, 2), False),
+    "nothing to sum": ((0, 5), (6, 7, 0, 5), (0, 1), (2, 3), True),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_axes_that_are_summed_over_become_one_where_xla_would_copy(name):
+    left, right, ones, others, merged = MATRICES[name]
+    rng = np.random.default_rng(1)
+    x, y = [rng.integers(-5, 5, s).astype(np.float32) for s in (left, right)]
+
+    def fun(x, y):
+        return lax.dot_general(x, y, ((ones, others), ((), ())))
+
+    np.testing.assert_array_equal(cv.jit(fun)(x, y), np.tensordot(x, y, (ones, others)))
+    text = cv.jit(fun).lower(x, y).as_text()
+    if 0 not in (*left, *right):
+        assert ("stablehlo.reshape" in text) == merged

@@ -36,8 +36,10 @@ _MANY_ROWS, _FEW, _FEW_OF_THREE = 128, 8, 32
 
 
 def lower(op: Any, ctx: "Lowering", lhs: HloValue, rhs: HloValue) -> HloResults | None:
-    """Lower ``op``, a ``DotGeneral``, term by term; None where that is no better."""
+    """Lower ``op``, a ``DotGeneral``, in another way; None where that is no better."""
     left, right = ctx.in_types
+    if ctx.is_of_one_cpu and _is_of_matrices(op, left, right):
+        return ctx.through(lambda x, y: [_of_matrices(op, x, y)], lhs, rhs)
 
     def product(x: Value, y: Value) -> list[Any]:
         return [_term_by_term(op, x, y)]
@@ -50,6 +52,47 @@ def lower(op: Any, ctx: "Lowering", lhs: HloValue, rhs: HloValue) -> HloResults 
     # A part of the kernel are the products, and not what they are of.
     lhs, rhs = in_memory(ctx, lhs, left), in_memory(ctx, rhs, right)
     return ctx.through(product, lhs, rhs)
+
+
+def _is_of_matrices(op: Any, lhs: ArrayType, rhs: ArrayType) -> bool:
+    """Whether the axes of both operands can be two, and XLA would copy one otherwise,
+    to bring what is summed over last in ``lhs``, and first in ``rhs``. 1,200 × 500 of
+    four axes by a vector of two: 0.55 → 0.15 ms.
+    """
+    left, right = op.sides(lhs.ndim, rhs.ndim)
+    if left.batch or not all([type(n) is int for n in (*lhs.shape, *rhs.shape)]):
+        return False
+    pairs = sorted(zip(left.contracted, right.contracted, strict=True))
+    sides = (lhs, [i for i, _ in pairs]), (rhs, [j for _, j in pairs])
+    at_ends = [
+        (axes == [*range(len(axes))], axes == [*range(t.ndim - len(axes), t.ndim)])
+        for t, axes in sides
+    ]
+    if not pairs or not all([any(ends) for ends in at_ends]):
+        return False
+    (_, last), (first, _) = at_ends
+    return (lhs.ndim > 2 and not last) or (rhs.ndim > 2 and not first)
+
+
+def _of_matrices(op: Any, lhs: Value, rhs: Value) -> Value:
+    left, right = op.sides(lhs.type.ndim, rhs.type.ndim)
+    (x, i), (y, j) = _as_matrix(lhs, left), _as_matrix(rhs, right)
+    numbers = (((i,), (j,)), ((), ()))
+    (out,) = op.type_rule(lhs.type, rhs.type)
+    return Reshape(out.shape)(op.replace(dimension_numbers=numbers)(x, y))
+
+
+def _as_matrix(x: Value, side: Any) -> tuple[Value, int]:
+    """``x`` with what is summed over along one axis, and what is not along the other;
+    the number of the first.
+    """
+    free, terms = [
+        math.prod([x.type.shape[a] for a in axes])
+        for axes in (side.free, side.contracted)
+    ]
+    if min(side.contracted) > min(side.free, default=0):
+        return Reshape((free, terms))(x), 1
+    return Reshape((terms, free))(x), 0
 
 
 def _is_small(op: Any, lhs: ArrayType, rhs: ArrayType) -> bool:

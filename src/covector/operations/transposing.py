@@ -108,7 +108,7 @@ class Transpose(Primitive):
         (out,), jaxpr = ctx.equation.outputs, ctx.jaxpr
         after = _computed_of(jaxpr, out)
         ends = jaxpr is ctx.whole and out in jaxpr.outputs
-        if after is None or not (after or ends):
+        if after is None or not (after or ends) or self._undoes(jaxpr, source):
             return False
         inside = {out, *[v for e in after for v in e.outputs]}
         operands = [a for e in after for a in e.inputs]
@@ -118,6 +118,23 @@ class Transpose(Primitive):
         if before is None or beside is None:
             return far
         return not before.isdisjoint(beside)
+
+    def _undoes(self, jaxpr: Jaxpr, source: Var) -> bool:
+        """Whether what it takes is computed, element by element, of what was transposed
+        the other way: XLA leaves both out.
+        """
+        made_by = jaxpr.memo(makers)
+        back = tuple(sorted(range(source.type.ndim), key=self.permutation.__getitem__))
+        seen, pending = {source}, [source]
+        while pending:
+            e = made_by.get(pending.pop())
+            if e is not None and e.op == Transpose(back):
+                return True
+            if e is not None and e.op.element_wise:
+                new = {*variables(e.inputs)} - seen
+                seen |= new
+                pending += new
+        return False
 
     def _leaves_the_cache(self, x: ArrayType) -> bool:
         """Whether a kernel that writes the result in order has read more than a core
