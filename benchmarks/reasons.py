@@ -85,8 +85,8 @@ REASONS = {
     "computed, so that it is accurate at its zeros (decision 23)",
     "Elementwise: angles within": "exact for numbers of any size: ten steps in 64 "
     "bits, of which most numbers need one",
-    "Short rows: xᵀ": "the program is JAX's, and the row varies: measured alone, 1.0 of "
-    "JAX's time",
+    "Short rows: xᵀ": "the program is JAX's, and the row varies: measured alone, 1.0 "
+    "of JAX's time",
     "Short rows: erf⁻¹": "XLA computes both polynomials, of which one holds; so do the "
     "published streams of random numbers",
     "Reductions: sum, 1k": CALL,
