@@ -8,8 +8,8 @@ and as here, a ``conv_transpose`` with a stride of 2:
 
     3×3, 64 features to 64, 32×16×16: by the weights     337 → 17
     4×4, 32 features to 16, 32×8×8: by the weights        8.7 → 1.0
-    3×3×3, 8 features to 8, 2×16×16×16                     89 → 1.9
-    … by the weights                                       96 → 18
+    3×3×3, 8 features to 8, 2×16×16×16                     89 → 1.0
+    … by the weights                                       96 → 2.8
     7×7, 3 features to 64, 16×64×64                       238 → 15
     3×3, 32 features to 32, 32×16×16                      2.4 → 1.5
     9, stride 4, 64 features to 64, 8×500                 2.6 → 1.8
