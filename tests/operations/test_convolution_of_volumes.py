@@ -6,7 +6,10 @@ import pytest
 import covector as cv
 from covector import lax
 from covector.operations import convolution_of_volumes
-from covector.operations.convolution import ConvGeneralDilated
+from tests.convolutions import (
+    assert_derivatives_are_those_of_numpy,
+    assert_result_is_that_of_numpy,
+)
 
 ORDERS = [
     ("NDHWC", "DHWIO", "NDHWC"),
@@ -50,28 +53,14 @@ def always(monkeypatch):
 @pytest.mark.usefixtures("always")
 def test_the_result_is_that_of_numpy(seed):
     operands, fun = case(seed)
-    (equation,) = [
-        e
-        for e in cv.make_jaxpr(fun)(*operands).jaxpr.equations
-        if type(e.op) is ConvGeneralDilated
-    ]
-    wanted = equation.op.on_host(*operands)
-    np.testing.assert_allclose(cv.jit(fun)(*operands), wanted, rtol=1e-4, atol=1e-3)
+    assert_result_is_that_of_numpy(fun, operands)
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.usefixtures("always")
 def test_derivatives_are_those_of_numpy(seed):
     (x, w), fun = case(seed)
-
-    def pull(x, w):
-        out, back = cv.vjp(fun, x, w)
-        return back(cv.numpy.sin(out))
-
-    with cv.disable_jit():
-        wanted = pull(cv.numpy.asarray(x), cv.numpy.asarray(w))
-    for found, exact in zip(cv.jit(pull)(x, w), wanted, strict=True):
-        np.testing.assert_allclose(found, exact, rtol=1e-3, atol=1e-3)
+    assert_derivatives_are_those_of_numpy(fun, x, w)
 
 
 def spatial_axes(x, w):

@@ -100,6 +100,15 @@ def describe(x: Any) -> str:
     return f"{x!r}"
 
 
+def describe_given(x: Any) -> str:
+    """What was given for something else: its type if it is an array, and otherwise the
+    value and its class.
+    """
+    if isinstance(x, Array):
+        return str(x.type)
+    return f"{x!r} of type {type(x).__name__}"
+
+
 def argument_path(in_tree: Any, i: int, fun: Any = None) -> str:
     """Leaf i of ``(args, kwargs)`` in words: ``argument 0['w']``, or ``argument
     params['w']`` of a function; ``keyword argument x``.

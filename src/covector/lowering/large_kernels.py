@@ -23,8 +23,13 @@ from typing import Any
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, inlined, variables
 from covector.core.types import Shape
 from covector.core.work import Work
-from covector.lowering.long_rows import cost_of_each, is_kernel, operations_of
-from covector.lowering.plain_kernels import DIVIDED
+from covector.lowering.long_rows import (
+    Islands,
+    cost_of_each,
+    is_kernel,
+    operations_of,
+)
+from covector.lowering.plain_kernels import DIVIDED, in_place
 from covector.runtime import client
 from covector.runtime.compile_options import (
     DISABLED_PASSES,
@@ -75,10 +80,6 @@ def options_of(jaxpr: Jaxpr, shapes: Iterable[Shape]) -> dict[str, Any]:
     return found
 
 
-def _in_place(e: Equation) -> Jaxpr | None:
-    return e.op.in_place
-
-
 def _has_short_rows(shape: Shape) -> bool:
     return 1 < (1, *shape)[-1] < _SHORT
 
@@ -88,7 +89,7 @@ def _has_short_rows(shape: Shape) -> bool:
 
 def _has_tiles(jaxpr: Jaxpr) -> bool:
     """Whether kernels of a program may be quicker by tiles (memoise on the program)."""
-    written = jaxpr.memo(inlined, _in_place).equations
+    written = jaxpr.memo(inlined, in_place).equations
     inside = [r.jaxpr.memo(_has_tiles) for e in written for r in e.op.regions]
     return any(inside) or any(map(_orders_axes, written))
 
@@ -101,7 +102,7 @@ def _orders_axes(e: Equation) -> bool:
 
 def _most_random_bits(jaxpr: Jaxpr) -> int:
     """The most words that one operation draws (memoise on the program)."""
-    written = jaxpr.memo(inlined, _in_place).equations
+    written = jaxpr.memo(inlined, in_place).equations
     inside = [r.jaxpr.memo(_most_random_bits) for e in written for r in e.op.regions]
     drawn = [e.outputs[0].type.size for e in written if e.op.name in _DRAW_BITS]
     return max([0, *inside, *drawn])
@@ -123,53 +124,32 @@ def _are_all_short(jaxpr: Jaxpr, largest: int) -> bool:
 
 def _longest(jaxpr: Jaxpr) -> int:
     """The most operations and bytes of one kernel (memoise on the program)."""
-    written = jaxpr.memo(inlined, _in_place)
+    written = jaxpr.memo(inlined, in_place)
     inside = [r.jaxpr.memo(_longest) for e in written.equations for r in e.op.regions]
-    return max([0, *inside, *_Islands(written).work()])
+    return max([0, *inside, *_Kernels(written).work()])
 
 
-class _Islands:
-    """Equations that XLA may make one kernel of: those that large arrays connect.
-
-    An island has a *root*, one of its variables.
-    """
+class _Kernels(Islands):
+    """Equations that XLA may make one kernel of: those that large arrays connect."""
 
     def __init__(self, jaxpr: Jaxpr) -> None:
-        self.jaxpr = jaxpr
+        super().__init__(jaxpr)
         self.computed = [e for e in jaxpr.equations if _is_computed(e)]
-        #: the next variable on the way to the root
-        self._above: dict[Var, Var] = {}
         #: what is no part of a kernel that reads it
         self._in_memory: set[Var] = set()
         for e in self.computed:
-            self._add(e)
-
-    def _add(self, e: Equation) -> None:
-        first, apart = e.outputs[0], is_kernel(e)
-        self._above.update(dict.fromkeys(e.outputs, first))
-        if apart:
-            self._in_memory.update(e.outputs)
-            return
-        for v in _large(e.inputs):
-            root = None if v in self._in_memory else self._root(v)
-            if root is not None:
-                self._above[root] = first
-
-    def _root(self, v: Var) -> Var | None:
-        """The root of the island that makes a variable, if one does."""
-        above = self._above
-        if v not in above:
-            return None
-        while above[v] is not v:
-            nearer = above[v] = above[above[v]]  # so that the way is short next time
-            v = nearer
-        return v
+            if is_kernel(e):
+                self._in_memory.update(e.outputs)
+                self.add(e, ())
+            else:
+                read = _large(e.inputs)
+                self.add(e, [v for v in read if v not in self._in_memory])
 
     def work(self) -> Iterable[int]:
         """The operations of each island, and the bytes that it reads and writes."""
         operations: Counter[Var | None] = Counter()
         for e in self.computed:
-            operations[self._root(e.outputs[0])] += _operations(e)
+            operations[self.root_of(e)] += _operations(e)
         moved = self._moved()
         return [
             n + sum([v.type.nbytes for v in moved[k]]) for k, n in operations.items()
@@ -178,17 +158,14 @@ class _Islands:
     def _moved(self) -> dict[Var | None, set[Var]]:
         """The large arrays that each island reads from memory, or writes to it."""
         moved: dict[Var | None, set[Var]] = defaultdict(set)
-        reads = [(self._root_of(e), e.inputs) for e in self.jaxpr.equations]
+        reads = [(self.root_of(e), e.inputs) for e in self.jaxpr.equations]
         for reader, read in [*reads, (None, self.jaxpr.outputs)]:
             for v in _large(read):
-                maker = self._root(v)
+                maker = self.root(v)
                 if maker is not reader or v in self._in_memory:
                     moved[reader].add(v)
                     moved[maker].add(v)
         return moved
-
-    def _root_of(self, e: Equation) -> Var | None:
-        return self._root(e.outputs[0]) if e.outputs else None
 
 
 def _large(atoms: Sequence[Atom]) -> list[Var]:

@@ -19,7 +19,8 @@ vectors. (Decision 37 has the times.)
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import compress
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,7 @@ def with_long_rows(
         return jaxpr
     written = jaxpr.memo(inlined, called_on_elements)
     first = len(written.inputs) if taken is None else taken
-    islands = _Islands(
+    islands = _ShortRows(
         written, least, set(written.inputs[first:]), written.outputs[:given]
     )
     chosen = set(filter(islands.pays, islands.by_root))
@@ -146,20 +147,52 @@ def _is_of_elements(jaxpr: Jaxpr) -> bool:
 # -- islands ---------------------------------------------------------------------------
 
 
-class _Islands:
-    """Equations on elements of arrays of one shape that depend on each other.
-
-    An island has a *root*, one of its variables.
+class Islands:
+    """Equations of a program that arrays connect. An island has a *root*, one of its
+    variables.
     """
+
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        self.jaxpr = jaxpr
+        #: the next variable on the way to the root
+        self._above: dict[Var, Var] = {}
+
+    def add(self, e: Equation, connecting: Iterable[Var]) -> None:
+        """Add an equation, which becomes one island with those that make some of its
+        operands.
+        """
+        first = e.outputs[0]
+        self._above.update(dict.fromkeys(e.outputs, first))
+        for a in connecting:
+            root = self.root(a)
+            if root is not None:
+                self._above[root] = first
+
+    def root(self, v: Var) -> Var | None:
+        """The root of the island that makes a variable, if one does."""
+        above = self._above
+        if v not in above:
+            return None
+        while above[v] is not v:
+            nearer = above[v] = above[above[v]]  # so that the way is short next time
+            v = nearer
+        return v
+
+    def root_of(self, e: Equation) -> Var | None:
+        """The root of the island that an equation belongs to, if it belongs to one."""
+        return self.root(e.outputs[0]) if e.outputs else None
+
+
+class _ShortRows(Islands):
+    """Equations on elements of arrays of one shape that depend on each other."""
 
     def __init__(
         self, jaxpr: Jaxpr, least: int, parts: set[Var], written: Sequence[Atom]
     ) -> None:
-        self.jaxpr = jaxpr
+        super().__init__(jaxpr)
         #: inputs that are not in memory, and outputs that are written to it
         self.parts, self.written = parts, set(variables(written))
         self.makers = jaxpr.memo(makers)
-        self._above: dict[Var, Var] = {}
         # Images between convolutions may have another order of axes (``axis_orders``).
         convolves = any([e.op.name == "conv_general_dilated" for e in jaxpr.equations])
         most = 2 if convolves else inf
@@ -167,7 +200,8 @@ class _Islands:
             if e.op.element_wise and not e.op.multiple_results:
                 type_ = e.outputs[0].type
                 if type_.ndim <= most and _is_of_short_rows(type_, least):
-                    self._add(e)
+                    alike = [a.type.shape == type_.shape for a in e.inputs]
+                    self.add(e, variables(compress(e.inputs, alike)))
         #: the equations of each island
         self.by_root: dict[Var, list[Equation]] = {}
         for e in jaxpr.equations:
@@ -175,24 +209,6 @@ class _Islands:
             if root is not None:
                 self.by_root.setdefault(root, []).append(e)
         self.readers = jaxpr.memo(readers)
-
-    def _add(self, e: Equation) -> None:
-        (v,) = e.outputs
-        self._above[v] = v
-        for a in variables(e.inputs):
-            if a in self._above and a.type.shape == v.type.shape:
-                self._above[self.root(a)] = v
-
-    def root(self, v: Var) -> Var:
-        """The root of the island that makes a variable."""
-        while self._above[v] is not v:
-            v = self._above[v]
-        return v
-
-    def root_of(self, e: Equation) -> Var | None:
-        """The root of the island that an equation belongs to, if it belongs to one."""
-        first = e.outputs[0] if e.outputs else None
-        return None if first not in self._above else self.root(first)
 
     def pays(self, root: Var) -> bool:
         """Whether an island is quicker as one row: where nothing besides is written to
@@ -279,7 +295,7 @@ def operations_of(work: Work) -> int:
 class _Rewriting:
     """A program with chosen islands as one row each."""
 
-    def __init__(self, islands: _Islands, chosen: set[Var]) -> None:
+    def __init__(self, islands: _ShortRows, chosen: set[Var]) -> None:
         self.islands, self.chosen = islands, chosen
         self.equations: list[Equation] = []
         #: what there is as one row, by the identity of what has the shape of the array

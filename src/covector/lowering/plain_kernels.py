@@ -145,13 +145,14 @@ def _is_on_elements(jaxpr: Jaxpr) -> bool:
 
 def _all_equations(jaxpr: Jaxpr) -> Iterable[Equation]:
     """The equations of a program, and of those that it carries."""
-    for e in jaxpr.memo(inlined, _in_place).equations:
+    for e in jaxpr.memo(inlined, in_place).equations:
         yield e
         for region in e.op.regions:
             yield from _all_equations(region.jaxpr)
 
 
-def _in_place(e: Equation) -> Jaxpr | None:
+def in_place(e: Equation) -> Jaxpr | None:
+    """The program that an equation stands for, if it is inlined."""
     return e.op.in_place
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from covector.core.annotations import Axes
 from covector.core.array import ConcreteArray
-from covector.core.array_like import Array
+from covector.core.flat import describe_given
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.types import as_size
 from covector.errors import (
@@ -60,10 +60,9 @@ def as_integer(who: str, value: Any, name: str, wanted: str = "an integer") -> i
     except ConcretizationTypeError:
         raise
     except TypeError:
-        got = f"{value!r} of type {type(value).__name__}"
-        if isinstance(value, Array):
-            got = str(value.type)
-        raise ArgumentError(f"{who}: {name} must be {wanted}, but got {got}.") from None
+        raise ArgumentError(
+            f"{who}: {name} must be {wanted}, but got {describe_given(value)}."
+        ) from None
 
 
 def as_count(who: str, value: Any, name: str) -> int:

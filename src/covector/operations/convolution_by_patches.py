@@ -24,6 +24,7 @@ from covector.core.convert import scalar
 from covector.core.types import ArrayType
 from covector.operations.contraction import DotGeneral
 from covector.operations.slicing import Pad, Slice
+from covector.operations.sliding_windows import Window
 from covector.operations.transposing import Reshape, Rev, Transpose
 
 #: a convolution of two values in other operations
@@ -46,6 +47,31 @@ def product(conv: Any, lhs: ArrayType, rhs: ArrayType, out: ArrayType) -> Way | 
     if len(axes) > 2 and all([_sums_patches(*axis) for axis in axes]):
         return lambda x, w: _by_places(conv, out, x, w)
     return None
+
+
+def padded(x: Value, axes: Sequence[int], windows: Sequence[Window]) -> Value:
+    """The operand with the zeros between and around its elements that windows along
+    these axes have.
+    """
+    config = [(0, 0, 0)] * x.type.ndim
+    for axis, w in zip(axes, windows, strict=True):
+        config[axis] = (w.low, w.high, w.lhs_dilation - 1)
+    return Pad(tuple(config))(x, scalar(0, x.type.dtype))
+
+
+def cut(
+    x: Value,
+    axes: Sequence[int],
+    starts: Sequence[int],
+    steps: Sequence[int],
+    lengths: Sequence[int],
+) -> Array:
+    """Elements of ``x`` from an index on, so many along each of the axes, by steps."""
+    start, limit, stride = [0] * x.type.ndim, list(x.type.shape), [1] * x.type.ndim
+    for axis, first, step, n in zip(axes, starts, steps, lengths, strict=True):
+        start[axis], stride[axis] = first, step
+        limit[axis] = first + (n - 1) * step + 1
+    return Slice(tuple(start), tuple(limit), tuple(stride))(x)
 
 
 def _writes_patches(w: Any, length: int, taps: int, found: int) -> bool:

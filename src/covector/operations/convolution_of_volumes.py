@@ -15,11 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core.annotations import Value
-from covector.core.convert import scalar
 from covector.core.types import ArrayType
-from covector.operations.convolution_by_patches import Way
+from covector.operations.convolution_by_patches import Way, cut, padded
 from covector.operations.joining import Concatenate
-from covector.operations.slicing import Pad, Slice
 from covector.operations.sliding_windows import features_last
 from covector.operations.transposing import Reshape, Transpose
 
@@ -46,33 +44,25 @@ def by_planes(conv: Any, lhs: ArrayType, rhs: ArrayType, out: ArrayType) -> Way 
 
 def _by_planes(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Value]:
     a, b, c = conv.dimension_numbers
-    taps = rhs.type.shape[b[2]]
-    seen = [_seen(conv, lhs, tap, out.shape[c[2]]) for tap in range(taps)]
-    x = Concatenate(a[1])(*seen) if taps > 1 else seen[0]
+    window, axis, positions = conv.windows[0], a[2:3], (out.shape[c[2]],)
+    whole = padded(lhs, axis, (window,))
+    seen = [
+        cut(whole, axis, (tap * window.rhs_dilation,), (window.stride,), positions)
+        for tap in range(rhs.type.shape[b[2]])
+    ]
+    x = Concatenate(a[1])(*seen) if len(seen) > 1 else seen[0]
     x = Transpose((a[0], *a[2:], a[1]))(x)
     batch, depth, *rest = x.type.shape
     weights = Transpose((*b[3:], b[2], b[1], b[0]))(rhs)
-    *window, _, _, features = weights.type.shape
+    *taps, _, _, features = weights.type.shape
     numbers = conv.dimension_numbers._make(features_last(out.ndim - 1))
     plane = conv.changed(conv.windows[1:], dimension_numbers=numbers)
     made = plane(
         Reshape((batch * depth, *rest))(x),
-        Reshape((*window, rest[-1], features))(weights),
+        Reshape((*taps, rest[-1], features))(weights),
     )
     made = Reshape((batch, depth, *made.type.shape[1:]))(made)
     order = [0] * out.ndim
     for source, target in enumerate((c[0], *c[2:], c[1])):
         order[target] = source
     return [Transpose(tuple(order))(made)]
-
-
-def _seen(conv: Any, x: Value, tap: int, count: int) -> Value:
-    """What a tap along the first axis sees, at each of its positions."""
-    axis, window = conv.dimension_numbers.lhs_spec[2], conv.windows[0]
-    margins = [(0, 0, 0)] * x.type.ndim
-    margins[axis] = (window.low, window.high, window.lhs_dilation - 1)
-    x = Pad(tuple(margins))(x, scalar(0, x.type.dtype))
-    start, limit, stride = [0] * x.type.ndim, list(x.type.shape), [1] * x.type.ndim
-    start[axis], stride[axis] = tap * window.rhs_dilation, window.stride
-    limit[axis] = start[axis] + (count - 1) * window.stride + 1
-    return Slice(tuple(start), tuple(limit), tuple(stride))(x)

@@ -26,16 +26,15 @@ from typing import Any, TypeAlias
 
 from covector.core.annotations import DType, Value
 from covector.core.array_like import Array
-from covector.core.convert import scalar
 from covector.core.types import ArrayType
 from covector.operations.arithmetic import add, mul
 from covector.operations.axis_groups import regrouped
 from covector.operations.broadcasting import BroadcastInDim, ReduceSum
 from covector.operations.casting import convert
-from covector.operations.convolution_by_patches import Way, product
+from covector.operations.convolution_by_patches import Way, cut, padded, product
 from covector.operations.joining import Concatenate
 from covector.operations.precision import ON_HOST, working_dtype
-from covector.operations.slicing import Pad, Slice
+from covector.operations.slicing import Slice
 from covector.operations.sliding_windows import features_last
 from covector.operations.transposing import Reshape, Transpose
 
@@ -161,9 +160,7 @@ def _parts(x: Value, axis: int, count: int) -> Iterator[Any]:
     """``x`` cut along an axis into parts of equal length."""
     length = x.type.shape[axis] // count
     for k in range(count):
-        start, limit = [0] * x.type.ndim, list(x.type.shape)
-        start[axis], limit[axis] = k * length, (k + 1) * length
-        yield Slice(tuple(start), tuple(limit))(x)
+        yield cut(x, (axis,), (k * length,), (1,), (length,))
 
 
 def _by_terms(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Array]:
@@ -176,7 +173,7 @@ def _by_terms(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Arr
     order = [0] * len(a)
     for source, target in zip(a, c, strict=True):
         order[target] = source
-    x = Transpose(tuple(order))(_padded(conv, convert(lhs, working)))
+    x = Transpose(tuple(order))(padded(convert(lhs, working), a[2:], conv.windows))
     weights = _by_term(convert(rhs, working), b, c[1] == len(order) - 1)
     axis, groups, per_group = c[1], conv.feature_group_count, rhs.type.shape[b[1]]
     lengths = (groups, *[out.shape[k] for k in c[2:]])
@@ -186,7 +183,7 @@ def _by_terms(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Arr
     total = None
     for i, *tap in itertools.product(*map(range, weights.type.shape[:-1])):
         starts = (i, *map(operator.mul, tap, conv.rhs_dilation))
-        seen = _cut(x, c[1:], starts, (per_group, *conv.window_strides), lengths)
+        seen = cut(x, c[1:], starts, (per_group, *conv.window_strides), lengths)
         limit = (i + 1, *[k + 1 for k in tap], weights.type.shape[-1])
         weight = Reshape(pair)(Slice((i, *tap, 0), limit)(weights))
         repeated = BroadcastInDim(whole, (axis, axis + 1))(weight)
@@ -216,7 +213,7 @@ def _by_positions(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence
     """
     a, b, c = conv.dimension_numbers
     working = _sums(lhs, out)
-    x = _padded(conv, convert(lhs, working))
+    x = padded(convert(lhs, working), a[2:], conv.windows)
     order = [0] * len(a)
     for source, target in zip(b, a, strict=True):
         order[target] = source
@@ -227,7 +224,7 @@ def _by_positions(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence
     sums = []
     for position in itertools.product(*map(range, positions)):
         starts = tuple(map(operator.mul, position, conv.window_strides))
-        seen = _cut(x, a[2:], starts, conv.rhs_dilation, tuple(taps))
+        seen = cut(x, a[2:], starts, conv.rhs_dilation, tuple(taps))
         total = ReduceSum(tuple(sorted(a[1:])))(mul(seen, weights))
         sums.append(Reshape((1, *total.type.shape, 1))(total))
     made = Concatenate(2)(*sums) if len(sums) > 1 else sums[0]
@@ -240,22 +237,3 @@ def _sums(lhs: Value, out: ArrayType) -> DType:
     """The dtype in which to form products and sums, so as to round once."""
     working = working_dtype(lhs.type.dtype, out.dtype)
     return ON_HOST.get(working, working)
-
-
-def _padded(conv: Any, lhs: Value) -> Value:
-    """The operand with zeros between and around its elements."""
-    config = [(0, 0, 0)] * lhs.type.ndim
-    for w, axis in zip(conv.windows, conv.dimension_numbers.lhs_spec[2:], strict=True):
-        config[axis] = (w.low, w.high, w.lhs_dilation - 1)
-    return Pad(tuple(config))(lhs, scalar(0, lhs.type.dtype))
-
-
-def _cut(
-    x: Value, axes: Axes, starts: Sequence[int], steps: Sequence[int], lengths: Axes
-) -> Value:
-    """Elements of ``x`` from an index on, so many along each axis, by steps."""
-    start, limit, stride = [0] * x.type.ndim, list(x.type.shape), [1] * x.type.ndim
-    for axis, first, step, n in zip(axes, starts, steps, lengths, strict=True):
-        start[axis], stride[axis] = first, step
-        limit[axis] = first + (n - 1) * step + 1
-    return Slice(tuple(start), tuple(limit), tuple(stride))(x)

@@ -23,8 +23,8 @@ from typing import Any
 from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.types import ArrayType, Shape
-from covector.operations.convolution_by_patches import Way
-from covector.operations.slicing import Pad, Slice
+from covector.operations.convolution_by_patches import Way, cut
+from covector.operations.slicing import Pad
 from covector.operations.transposing import Reshape, Rev, Transpose
 
 #: products with the zeros from which phases pay, for up to two axes and for three;
@@ -103,10 +103,8 @@ def _by_phases(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Va
         skipped.append(shift)
     weights = _weights_of_phases(rhs, b, taps, phases)
     made = _in_order(conv.changed(windows)(lhs, weights), c, phases)
-    start, limit = [0] * out.ndim, list(out.shape)
-    for k, shift in zip(c[2:], skipped, strict=True):
-        start[k], limit[k] = shift, shift + out.shape[k]
-    return [Slice(tuple(start), tuple(limit))(made)]
+    lengths = [out.shape[k] for k in c[2:]]
+    return [cut(made, c[2:], skipped, [1] * len(lengths), lengths)]
 
 
 def _weights_of_phases(

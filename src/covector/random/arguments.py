@@ -19,6 +19,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
+from covector.core.flat import describe_given
 from covector.core.key_types import KeyType
 from covector.core.primitive import Primitive
 from covector.core.sharding.as_sharding import ShardingLike
@@ -70,9 +71,7 @@ def _no_key(who: str, given: Any, kind: KeyType) -> DTypeError:
     """The error for what stands where a key must, which is mostly what follows it."""
     if isinstance(given, np.ndarray | np.generic):
         given = as_array(given, who)
-    got = f"{given!r} of type {type(given).__name__}"
-    if isinstance(given, Array):
-        got = str(given.type)
+    got = describe_given(given)
     way_out = (
         f"Make one and hand it over first: key = covector.random.key(0); {who}(key, "
         "...). covector.random.split(key) makes new ones, for one draw each."
