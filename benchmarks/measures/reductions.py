@@ -12,7 +12,7 @@ TITLE = "Reductions"
 
 def measures(tiny: bool) -> list[Measure]:
     sizes = {"10": 10} if tiny else {"1k": 1_000, "100k": 100_000, "16M": 16_000_000}
-    n, side = (10, 4) if tiny else (16_000_000, 4096)
+    n, side, classes = (10, 4, 3) if tiny else (16_000_000, 4096, 100)
     running, columns, slope = (10, 4, 10) if tiny else (1 << 22, 2048, 1_000_000)
     x, square = normal((n,)), normal((side, side))
     once, matrix = Bound(bytes=4 * n), Bound(bytes=4 * side**2)
@@ -58,6 +58,11 @@ def measures(tiny: bool) -> list[Measure]:
             lambda np: lambda x: x.argmax(1),
             square,
             bound=matrix,
+        ),
+        everywhere(
+            f"argmax of rows, {side:,} × {classes}",
+            lambda np: lambda x: x.argmax(1),
+            normal((side, classes)),
         ),
         workload(
             f"cumsum, {running:,}",

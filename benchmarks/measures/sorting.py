@@ -81,7 +81,12 @@ def chosen(tiny: bool) -> list[Measure]:
             },
             goals=GOALS,
         )
-        for k, shape in ((100, (n,)), (n // 10, (n,)), (8, (rows, length)))
+        for k, shape in (
+            (100, (n,)),
+            (n // 10, (n,)),
+            (8, (rows, length)),
+            (2, (rows, 8)),
+        )
     ]
 
 

@@ -11,7 +11,8 @@ from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
 from covector.lax import sorting as lax
 from covector.operations.broadcasting import ReduceSum
-from covector.operations.sorting import Sort, TopK
+from covector.operations.sorting import Sort
+from covector.operations.top_k import TopK
 
 rng = np.random.default_rng(0)
 X = rng.permutation(12).reshape(3, 4).astype(np.float32)

@@ -8,7 +8,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.operations.ranks import PlacesOfRanks
-from covector.operations.selecting_on_host import first_of, places_of_ranks
+from covector.operations.sorting_on_host import first_of, places_of_ranks
 
 N = 100_003
 RANKS = np.array([0, 1, 5, N // 2, N // 2 + 1, N - 1], np.int32)

@@ -15,8 +15,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import export, lax, monitoring
-from covector.operations.selecting_on_host import first_of
-from covector.operations.sorting_on_host import is_quick
+from covector.operations.sorting_on_host import first_of, is_quick
 
 N = 3000
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "f2", "f4", ml_dtypes.bfloat16]

@@ -10,7 +10,8 @@ from covector.core.convert import as_array
 from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
 from covector.numpy.axes import as_integer
 from covector.operations.arithmetic import neg
-from covector.operations.sorting import Sort, TopK
+from covector.operations.sorting import Sort
+from covector.operations.top_k import TopK
 
 __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 

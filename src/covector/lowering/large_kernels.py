@@ -50,6 +50,8 @@ _IN_ROUNDS, _ROUNDS = 2048, frozenset({
     "igamma", "igammac", "igamma_derivative", "gamma_density",
     "regularized_incomplete_beta",
 })  # fmt: skip
+#: Operations that an element takes which is compared by an integer made of it.
+_BY_KEYS, _KEYED = 32, frozenset({"argmax", "argmin"})
 #: How many times as long it takes where LLVM makes no vector instructions: of rows that
 #: are shorter than this, and of convolutions.
 _WITHOUT_VECTORS, _SHORT = 4, 16
@@ -188,6 +190,8 @@ def _operations(e: Equation) -> int:
     if not type_.size:
         return 0
     operations = max(_each(e) * type_.size, operations_of(e.work or Work()))
+    if e.op.name in _KEYED:
+        operations = _BY_KEYS * e.inputs[0].type.size
     if _has_short_rows(type_.shape) or e.op.name == "conv_general_dilated":
         return _WITHOUT_VECTORS * operations
     return operations

@@ -21,18 +21,23 @@ from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch
 from covector.lowering.spelling import HloResults, HloValue
-from covector.operations.arithmetic import add, mul
+from covector.operations.arithmetic import add, mul, sub
 from covector.operations.bitwise import and_, not_, or_
-from covector.operations.broadcasting import reduced_type
+from covector.operations.broadcasting import BroadcastInDim, reduced_type
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, lt
+from covector.operations.creation import Iota
 from covector.operations.gathering import (
     Gather,
     GatherDimensionNumbers,
     GatherScatterMode,
 )
 from covector.operations.ordering import is_packable, order_key, packed, position_of
-from covector.operations.reductions import ReduceMax, ReduceMin
+from covector.operations.reductions import (
+    ReduceMax,
+    ReduceMaxOfNumbers,
+    ReduceMin,
+)
 from covector.operations.selection import where
 from covector.operations.transposing import Reshape
 
@@ -41,6 +46,8 @@ if TYPE_CHECKING:
 
 #: elements from which a search in blocks pays; the length from which a row is long
 _LARGE, _ROW = 2**15, 32
+#: elements from which rows without blocks are counted; up to which float32 counts
+_MANY, _LONGEST = 2**14, 2**24
 
 
 @operation
@@ -98,6 +105,9 @@ class _Place(Primitive):
             floating = dtypes.is_floating(source.dtype)
             if floating and block and source.size >= _LARGE:
                 return ctx.through(lambda x: [self._by_blocks(x, block)], x)
+            is_row = self.axis == source.ndim - 1 and type(source.size) is int
+            if floating and is_row and _is_worth_counting(source.size, length):
+                return ctx.through(lambda x: [self._by_counting(x)], x)
             # Rows of integers are compared side by side in any case.
             beside = not floating and self.axis == source.ndim - 1 and length >= _ROW
             if is_packable(source.dtype) and not beside:
@@ -126,6 +136,20 @@ class _Place(Primitive):
         position = type(self)(axis, dtypes.int32)(found)
         first = mul(block, scalar(length, dtypes.int32))
         return convert(add(first, position), self.index_dtype)
+
+    def _by_counting(self, x: Value) -> Value:
+        """How far from the end of its row an element like the extremum is, at most.
+
+        XLA:CPU compares floats side by side, but not pairs with their positions.
+        """
+        axis, (*_, length) = self.axis, x.type.shape
+        extremum = (ReduceMax if self.largest else ReduceMin)((axis,))(x)
+        rows = BroadcastInDim(x.type.shape, tuple(range(axis)))
+        found = eq(self._key(x), rows(self._key(extremum)))
+        count, none = scalar(length, dtypes.float32), scalar(0, dtypes.float32)
+        left = sub(count, Iota(dtypes.float32, x.type.shape, axis)())
+        most = ReduceMaxOfNumbers((axis,))(where(found, left, none))
+        return convert(sub(count, most), self.index_dtype)
 
     def _key(self, x: Value) -> Value:
         """Integer keys, the least of which is that of the wanted element."""
@@ -170,6 +194,11 @@ def block_length(n: int) -> int | None:
     if n > np.iinfo(np.int32).max or not lengths:
         return None
     return min(lengths, key=lambda k: abs(math.log(k / (4 * math.sqrt(n)))))
+
+
+def _is_worth_counting(size: int, length: int) -> bool:
+    """Whether rows of floats are many or long, and not so short as to be columns."""
+    return size >= _MANY and _ROW < length <= _LONGEST
 
 
 def _earlier(k1: Value, p1: Value, k2: Value, p2: Value) -> Sequence[Array]:

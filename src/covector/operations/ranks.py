@@ -22,9 +22,8 @@ from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import align
 from covector.operations.creation import Iota
 from covector.operations.ordering import is_packable, order_key
-from covector.operations.selecting_on_host import places_of_ranks
 from covector.operations.sorting import Sort, along
-from covector.operations.sorting_on_host import key_on_host
+from covector.operations.sorting_on_host import key_on_host, places_of_ranks
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering

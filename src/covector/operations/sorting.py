@@ -1,4 +1,4 @@
-"""Sorting along an axis: ``Sort`` of several arrays together, and ``TopK``.
+"""Sorting along an axis: ``Sort`` of several arrays together.
 
 Numbers ascend; −0 and 0 are equal, NaN is larger than all others, and complex numbers
 are ordered by their real parts, then by their imaginary parts. The order of results is
@@ -15,15 +15,14 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Batched, HostArray, Value, Values
 from covector.core.array_like import Array
-from covector.core.number_info import bit_width
 from covector.core.primitive import Linearized, ManyResults, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
 from covector.core.work import Work
 from covector.errors import DTypeError, TypeMismatch, how_many
 from covector.lowering.spelling import HloResults, HloValue
-from covector.operations.bitwise import and_, not_, or_
-from covector.operations.broadcasting import align, move_axis
+from covector.operations.bitwise import and_, or_
+from covector.operations.broadcasting import align
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, lt
 from covector.operations.complex import imag, real
@@ -34,7 +33,6 @@ from covector.operations.gathering import (
     GatherScatterMode,
 )
 from covector.operations.ordering import (
-    canonical,
     is_packable,
     is_plain,
     order_key,
@@ -42,16 +40,13 @@ from covector.operations.ordering import (
     packed,
     position_of,
 )
-from covector.operations.selecting_on_host import first_of
 from covector.operations.sorting_on_host import (
     is_quick,
     is_sorted_by_numpy,
-    key_on_host,
     sort_alone,
     sort_together,
 )
 from covector.operations.transposing import Reshape
-from covector.operations.tree_reduce import cut
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -60,12 +55,10 @@ if TYPE_CHECKING:
 _LONG = 4096
 #: elements from which on, in rows of which length, compiled programs call NumPy
 _MANY, _ROW = 2048, 16
-#: the product of elements and of how many are chosen, from which on they do so for TopK
-_MUCH_TO_CHOOSE = 2**20
 #: keys by which operands are sorted one after the other, and not all at once
 _MOST_KEYS = 8
 #: elements up to which the stable algorithms of NumPy are the quickest
-_FEW = 1024
+FEW = 1024
 
 
 @operation
@@ -116,13 +109,13 @@ class Sort(ManyResults):
         return self.num_keys == 1 and is_quick(xs[0].dtype, len(xs) == 1)
 
     def on_host(self, *xs: HostArray) -> Sequence[HostArray]:
-        if xs[0].size > _FEW and self._is_quick_on_host(xs):
+        if xs[0].size > FEW and self._is_quick_on_host(xs):
             if len(xs) == 1:
                 return [sort_alone(xs[0], self.dimension)]
             return sort_together(xs, self.dimension)
         if len(xs) == 1 and dtypes.is_of_numpy(xs[0].dtype) and xs[0].dtype.kind != "c":
             return [np.sort(xs[0], self.dimension, "stable")]
-        keys = [part for x in xs[: self.num_keys] for part in _parts_on_host(x)]
+        keys = [part for x in xs[: self.num_keys] for part in parts_on_host(x)]
         order = np.lexsort(keys[::-1], self.dimension)
         return [np.take_along_axis(x, order, self.dimension) for x in xs]
 
@@ -219,7 +212,7 @@ class Sort(ManyResults):
         return op.results
 
 
-def _parts_on_host(x: HostArray) -> Sequence[HostArray]:
+def parts_on_host(x: HostArray) -> Sequence[HostArray]:
     """The NumPy keys in the order of ``x``, the most significant first."""
     if dtypes.is_complex(x.dtype):
         return [x.real, x.imag]
@@ -259,10 +252,6 @@ def along(x: Value, positions: Any, axis: int) -> Value:
     return take(x, Reshape((*positions.type.shape, 1))(positions))
 
 
-def _ranks(x: Value) -> Value:
-    return canonical(x) if dtypes.is_floating(x.type.dtype) else x
-
-
 def _are_many(x: ArrayType, axis: int) -> bool:
     """Whether NumPy sorts so many elements faster than XLA, the call included."""
     return x.size >= _MANY and x.shape[axis] >= _ROW
@@ -271,115 +260,3 @@ def _are_many(x: ArrayType, axis: int) -> bool:
 def comparisons(length: int) -> int:
     """About how many an element takes part in while so many are sorted: ⌈log₂ n⌉."""
     return max(length - 1, 0).bit_length()
-
-
-@operation
-class TopK(ManyResults):
-    """The k largest elements along ``axis``, in descending order; and their positions.
-
-    Of equal elements the first comes first, and NaN comes before all numbers. Indices
-    are int32.
-    """
-
-    k: int
-    axis: int
-
-    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
-        if not (dtypes.is_real(x.dtype) or dtypes.is_bool(x.dtype)):
-            raise DTypeError(f"top_k needs real numbers or bools, but got {x}.")
-        if not 0 <= self.axis < x.ndim:
-            raise TypeMismatch(
-                f"top_k along axis {self.axis} of {x}: it must be an axis of the "
-                "operand."
-            )
-        if not 0 <= self.k <= x.shape[self.axis]:
-            raise TypeMismatch(
-                f"top_k of {x} along axis {self.axis}: there are no {self.k} largest "
-                f"of {how_many(x.shape[self.axis], 'element')}."
-            )
-        shape = (*x.shape[: self.axis], self.k, *x.shape[self.axis + 1 :])
-        return x.with_shape(shape), ArrayType(shape, dtypes.int32)
-
-    def prefers_host(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> bool:
-        return self._is_quick_on_host(types[0]) or super().prefers_host(types, outs)
-
-    def _is_quick_on_host(self, x: Any) -> bool:
-        return self.k > 0 and is_quick(x.dtype, alone=False)
-
-    def on_host(self, x: HostArray) -> Sequence[HostArray]:
-        axis, count = self.axis, x.shape[self.axis]
-        if x.size > _FEW and self._is_quick_on_host(x):
-            rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
-            positions = np.moveaxis(first_of(~key_on_host(rows), self.k), -1, axis)
-            return np.take_along_axis(x, positions, axis), positions
-        # Ascending and stable in the mirror image is descending and stable.
-        (key,) = _parts_on_host(np.flip(x, axis))
-        ascending = np.argsort(key, axis, "stable")
-        largest = np.flip(ascending, axis)[(slice(None),) * axis + (slice(self.k),)]
-        positions = (count - 1 - largest).astype(np.int32)
-        return np.take_along_axis(x, positions, axis), positions
-
-    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
-        values, positions = self(x)
-        return (values, positions), lambda dx: (along(dx, positions, self.axis), None)
-
-    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
-        (x,), (dim,) = args, dims
-        axis = self.axis + (dim <= self.axis)
-        return TopK(self.k, axis)(x), (dim, dim)
-
-    def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
-        (x,) = types
-        return Work(flops=x.size * comparisons(max(self.k, 2)))
-
-    def _is_much(self, size: int) -> bool:
-        return size >= 4 * _MANY and self.k * size >= _MUCH_TO_CHOOSE
-
-    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        (source,) = ctx.in_types
-        last = source.ndim - 1
-        if self.axis != last:
-            return ctx.through(self._along_last, x)
-        on_cpu = ctx.platform == "cpu"
-        if ctx.is_of_one_cpu and self._is_much(source.size):
-            if is_packable(source.dtype):
-                return self._in_numpy(ctx, x)
-            return ctx.through(self._by_sorting, x)
-        integer = dtypes.is_integer(source.dtype)
-        if on_cpu and integer and bit_width(source.dtype) == 32 and source.size:
-            return ctx.through(self._by_sorting, x)
-        # XLA:CPU has a kernel for float32, in which narrower numbers have their order.
-        dtype = dtypes.float32 if on_cpu and is_packable(source.dtype) else source.dtype
-        (ranks,) = ctx.through(lambda x: [_ranks(convert(x, dtype))], x)
-        values, positions = ctx.out_types
-        ranked = [values.with_dtype(dtype), positions]
-        found = ctx.op("chlo.top_k", [ranks], ranked, k=f"{self.k:d} : i64").results[1]
-        return [self._read(ctx, x, found), found]
-
-    def _in_numpy(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        """A call of the host, by integers of which the least come first."""
-        (keys,) = ctx.through(lambda x: [not_(order_key(x))], x)
-        _, positions = ctx.out_types
-        count = ctx.constant(self.k, ArrayType((), dtypes.int32))
-        (found,) = ctx.call_numpy("first of", [keys, count], [positions])
-        return [self._read(ctx, x, found), found]
-
-    def _read(self, ctx: "Lowering", x: HloValue, found: HloValue) -> HloValue:
-        """The elements at these positions along the last axis."""
-        types = [*ctx.in_types, ctx.out_types[1]]
-        read = stage(lambda x, at: [along(x, at, self.axis)], types).jaxpr
-        return ctx.inline(read, [x, found])[0]
-
-    def _along_last(self, x: Value) -> Sequence[Array]:
-        last = x.type.ndim - 1
-        found = TopK(self.k, last)(move_axis(x, self.axis, last))
-        return [move_axis(out, last, self.axis) for out in found]
-
-    def _by_sorting(self, x: Value) -> Sequence[Array]:
-        """The first k of all elements, sorted with their positions."""
-        counted = Iota(dtypes.int32, x.type.shape, self.axis)()
-        _, order = Sort(self.axis)(not_(order_key(x)), counted)
-        positions = cut(order, self.axis, 0, self.k)
-        return [along(x, positions, self.axis), positions]

@@ -24,7 +24,8 @@ from covector.numpy.axes import canonical_axis, with_out_sharding
 from covector.operations.bitwise import not_
 from covector.operations.casting import convert
 from covector.operations.creation import Iota
-from covector.operations.sorting import Sort, TopK
+from covector.operations.sorting import Sort
+from covector.operations.top_k import TopK
 from covector.random import generators
 from covector.random.arguments import (
     broadcast_shape,

@@ -51,6 +51,13 @@ def _rows(op, function):
             name=f"{name} of many",
             dtypes=("float32", "float64", "int32", "bfloat16"),
         ),
+        Case(
+            op(1, dtypes.int32),
+            (_large[:20_000].reshape(200, 100),),
+            at(1),
+            name=f"{name} of rows",
+            dtypes=("float32", "bfloat16", "float64", "int8"),
+        ),
         *[
             Case(
                 op(axis, dtypes.int32),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from covector.operations.sorting import Sort, TopK
+from covector.operations.sorting import Sort
 from tests.laws import Case
 
 _rng = np.random.default_rng(0)
@@ -34,16 +34,6 @@ def _by_first(axis):
 
 def _alone(axis):
     return lambda x: np.sort(x, axis, "stable")
-
-
-def _top(k, axis):
-    def reference(x):
-        n = x.shape[axis]
-        mirrored = np.argsort(np.flip(x, axis), axis, "stable")
-        indices = np.take(n - 1 - np.flip(mirrored, axis), np.arange(k), axis)
-        return np.take_along_axis(x, indices, axis), indices
-
-    return reference
 
 
 CASES = [
@@ -108,21 +98,5 @@ CASES = [
         name="sort of special values",
         derivative=False,
         rtol=0,
-    ),
-    Case(TopK(2, 0), (_x,), _top(2, 0), rtol=0),
-    Case(TopK(3, 1), (_x,), _top(3, 1), rtol=0),
-    Case(TopK(4, 1), (_ties,), _top(4, 1), name="top_k of ties"),
-    Case(TopK(0, 1), (_x,), _top(0, 1)),
-    Case(TopK(2, 1), (np.zeros((0, 3)),), _top(2, 1)),
-    Case(TopK(3, 0), (_wide,), _top(3, 0)),
-    Case(TopK(1, 1), (_x > 0.4,), _top(1, 1)),
-    Case(
-        TopK(7, 1),
-        (_special,),
-        _top(7, 1),
-        name="top_k of special values",
-        derivative=False,
-        rtol=0,
-        dtypes=_floats,
     ),
 ]
