@@ -87,6 +87,15 @@ def test_rows_of_equal_elements_begin_with_the_first(way, special):
     assert (np.asarray(places) == np.arange(count)).all()
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_subnormal_numbers_are_larger_than_zero(way):
+    rows, length, count, _ = WAYS[way]
+    x = np.zeros((rows, length), np.float32)
+    x[:, -count:] = np.float32(1e-45) * np.arange(1, count + 1)
+    _, places = cv.jit(lambda x: lax.top_k(x, count))(x)
+    assert (np.asarray(places) == length - 1 - np.arange(count)).all()
+
+
 @pytest.mark.parametrize("length", [160, 161, 175, 4096, 4099, 10_000, 10_007])
 @pytest.mark.parametrize("count", [2, 5, 10])
 def test_blocks_of_any_length(length, count):

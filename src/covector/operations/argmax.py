@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,10 @@ from covector.operations.transposing import Reshape
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
-#: elements from which a search in blocks pays; the length from which a row is long
+#: elements from which a search in blocks pays; what is no longer is searched by columns
 _LARGE, _ROW = 2**15, 32
+#: how long rows are that are searched as such; and blocks of columns, at least
+_LONG, _SHORTEST = 256, 3
 #: elements from which rows without blocks are counted; up to which float32 counts
 _MANY, _LONGEST = 2**14, 2**24
 
@@ -100,20 +102,38 @@ class _Place(Primitive):
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,) = ctx.in_types
         if ctx.platform == "cpu":
-            length = source.shape[self.axis]
-            block = block_length(length)
-            floating = dtypes.is_floating(source.dtype)
-            if floating and block and source.size >= _LARGE:
-                return ctx.through(lambda x: [self._by_blocks(x, block)], x)
-            is_row = self.axis == source.ndim - 1 and type(source.size) is int
-            if floating and is_row and _is_worth_counting(source.size, length):
-                return ctx.through(lambda x: [self._by_counting(x)], x)
-            # Rows of integers are compared side by side in any case.
-            beside = not floating and self.axis == source.ndim - 1 and length >= _ROW
-            if is_packable(source.dtype) and not beside:
-                return ctx.through(self._least_packed, x)
+            search = self._search(source)
+            if search is not None:
+                return ctx.through(lambda x: [search(x)], x)
         (key,) = ctx.through(lambda x: [self._key(x)], x)
         return self._least_pair(ctx, key)
+
+    def _search(self, x: ArrayType) -> Callable[[Value], Any] | None:
+        """How it is found by other operations on a CPU; None if by pairs."""
+        floating, is_row = dtypes.is_floating(x.dtype), self.axis == x.ndim - 1
+        length, is_static = x.shape[self.axis], type(x.size) is int
+        if is_static and x.size >= _LARGE and length > _ROW:
+            if is_row and length >= _LONG:
+                block = _divisor(length, 4, _ROW) if floating else None
+                by_blocks = self._by_blocks
+            else:
+                block = _divisor(length, 1 / 4, _SHORTEST)
+                by_blocks = self._by_blocks_of_keys
+            if block:
+                return lambda x: by_blocks(x, block)
+        if is_row and length > _ROW:
+            if not floating:
+                return None  # they are compared side by side in any case
+            if is_static and x.size >= _MANY and length <= _LONGEST:
+                return self._by_counting
+        return self._least_packed if is_packable(x.dtype) else None
+
+    def _by_blocks_of_keys(self, x: Value, length: int) -> Value:
+        """In blocks that are searched by columns.
+
+        XLA:CPU reduces columns as it compares: a subnormal number is zero.
+        """
+        return Argmin(self.axis, self.index_dtype)._by_blocks(self._key(x), length)
 
     def _by_blocks(self, x: Value, length: int) -> Value:
         """The first block that has the extremum; then where it is in that block.
@@ -156,10 +176,10 @@ class _Place(Primitive):
         key = order_key(x, nan_first=not self.largest)
         return not_(key) if self.largest else key
 
-    def _least_packed(self, x: Value) -> list[Value]:
+    def _least_packed(self, x: Value) -> Value:
         """The index in the least integer of a key and an index: eight times as fast."""
         both = packed(self._key(x), self.axis)
-        return [position_of(ReduceMin((self.axis,))(both), self.index_dtype)]
+        return position_of(ReduceMin((self.axis,))(both), self.index_dtype)
 
     def _least_pair(self, ctx: "Lowering", key: HloValue) -> HloValue:
         """The index beside the least key, of equal ones the first."""
@@ -186,19 +206,14 @@ class _Place(Primitive):
 
 
 @lru_cache
-def block_length(n: int) -> int | None:
-    """A good length of equal blocks that make n: about 4√n; None if there is none."""
-    if type(n) is not int:
-        return None  # a symbolic size
-    lengths = [k for k in range(_ROW, n // 8 + 1) if n % k == 0]
+def _divisor(n: int, roots: float, least: int) -> int | None:
+    """A divisor of n of about so many of its square roots, or not less than ``least``;
+    None if there is none.
+    """
+    lengths = [k for k in range(least, n // 8 + 1) if n % k == 0]
     if n > np.iinfo(np.int32).max or not lengths:
         return None
-    return min(lengths, key=lambda k: abs(math.log(k / (4 * math.sqrt(n)))))
-
-
-def _is_worth_counting(size: int, length: int) -> bool:
-    """Whether rows of floats are many or long, and not so short as to be columns."""
-    return size >= _MANY and _ROW < length <= _LONGEST
+    return min(lengths, key=lambda k: abs(math.log(k / (roots * math.sqrt(n)))))
 
 
 def _earlier(k1: Value, p1: Value, k2: Value, p2: Value) -> Sequence[Array]:

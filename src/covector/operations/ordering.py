@@ -126,9 +126,12 @@ def canonical(x: Value) -> Value:
 
     Every zero is 0, and every NaN the one that is larger than all in total order.
     """
-    key = order_key(x)
-    dtype = key.type.dtype
-    top, sign_position = scalar(np.iinfo(dtype).max, dtype), bit_width(dtype) - 1
-    sign = shift_right_arithmetic(key, scalar(sign_position, dtype))
-    bits = xor(key, and_(sign, top))
-    return BitcastConvertType(x.type.dtype)(bits)
+    return float_of_key(order_key(x), x.type.dtype)
+
+
+def float_of_key(key: Value, dtype: DType) -> Value:
+    """Float32 or float64, of which this is the key."""
+    word = key.type.dtype
+    top, sign_position = scalar(np.iinfo(word).max, word), bit_width(word) - 1
+    sign = shift_right_arithmetic(key, scalar(sign_position, word))
+    return BitcastConvertType(dtype)(xor(key, and_(sign, top)))

@@ -48,6 +48,7 @@ from covector.operations.gathering import (
 from covector.operations.joining import Concatenate, Stack
 from covector.operations.ordering import (
     canonical,
+    float_of_key,
     is_packable,
     order_key,
     packed,
@@ -270,8 +271,8 @@ def _by_blocks(x: Value, count: int) -> Any:
     size = _block_size(length, count)
     blocks = length // size
     end = blocks * size
-    whole = Reshape((*rows, blocks, size))(cut(x, axis, 0, end))
-    (chosen,) = Sort(axis)(_largest(ReduceMax((axis + 1,))(whole), count))
+    maxima = _maxima(Reshape((*rows, blocks, size))(cut(x, axis, 0, end)))
+    (chosen,) = Sort(axis)(_largest(maxima, count))
     starts = mul(chosen, scalar(size, dtypes.int32))
     flat = Reshape((*rows, count * size))
     positions = flat(_counted_from(starts, size))
@@ -282,6 +283,18 @@ def _by_blocks(x: Value, count: int) -> Any:
         positions = Concatenate(axis)(positions, rest)
         candidates = Concatenate(axis)(candidates, cut(x, axis, end, length))
     return along(positions, _largest(candidates, count), axis)
+
+
+def _maxima(blocks: Value) -> Value:
+    """Numbers in the order of the largest of each block, along the last axis.
+
+    They are found by integers: XLA:CPU takes subnormal numbers for zero.
+    """
+    dtype = blocks.type.dtype
+    keys = ReduceMax((blocks.type.ndim - 1,))(order_key(blocks))
+    if dtype == dtypes.float32:
+        return float_of_key(keys, dtype)
+    return convert(keys, dtypes.float32) if bit_width(dtype) <= 16 else keys
 
 
 def _largest(x: Value, count: int) -> Any:

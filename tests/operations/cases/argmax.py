@@ -1,5 +1,7 @@
 """Rows of the operations in ``operations/argmax.py``."""
 
+import math
+
 import numpy as np
 
 from covector.core import dtypes
@@ -51,13 +53,16 @@ def _rows(op, function):
             name=f"{name} of many",
             dtypes=("float32", "float64", "int32", "bfloat16"),
         ),
-        Case(
-            op(1, dtypes.int32),
-            (_large[:20_000].reshape(200, 100),),
-            at(1),
-            name=f"{name} of rows",
-            dtypes=("float32", "bfloat16", "float64", "int8"),
-        ),
+        *[
+            Case(
+                op(axis, dtypes.int32),
+                (_large[: math.prod(shape)].reshape(shape),),
+                at(axis),
+                name=f"{name} of rows and columns",
+                dtypes=("float32", "bfloat16", "float64", "int8"),
+            )
+            for shape, axis in (((460, 101), 1), ((700, 90), 1), ((90, 700), 0))
+        ],
         *[
             Case(
                 op(axis, dtypes.int32),
