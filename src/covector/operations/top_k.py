@@ -76,8 +76,8 @@ _ROUNDS, _SHORT = 4, 32
 _LARGE, _VERY_LARGE = 2**14, 2**17
 #: the part of a row, its length over this, from which on sorting it is as quick
 _MOST = 8
-#: elements of a block at least
-_SMALLEST = 4
+#: elements of a block at least, and up to which ``ReduceMax`` makes columns of it
+_SMALLEST, _COLUMNS = 4, 8
 #: how many elements NumPy selects from an array at least, and how many elements of the
 #: array are worth another one
 _MANY, _ELEMENTS = 2**8, 2**9
@@ -288,10 +288,14 @@ def _by_blocks(x: Value, count: int) -> Any:
 def _maxima(blocks: Value) -> Value:
     """Numbers in the order of the largest of each block, along the last axis.
 
-    They are found by integers: XLA:CPU takes subnormal numbers for zero.
+    XLA:CPU takes subnormal numbers for zero. ``ReduceMax`` compares the bits of floats
+    in rows, but not in columns, which short rows are made.
     """
-    dtype = blocks.type.dtype
-    keys = ReduceMax((blocks.type.ndim - 1,))(order_key(blocks))
+    dtype, axis = blocks.type.dtype, blocks.type.ndim - 1
+    maximum = ReduceMax((axis,))
+    if not dtypes.is_floating(dtype) or blocks.type.shape[-1] > _COLUMNS:
+        return maximum(blocks)
+    keys = maximum(order_key(blocks))
     if dtype == dtypes.float32:
         return float_of_key(keys, dtype)
     return convert(keys, dtypes.float32) if bit_width(dtype) <= 16 else keys
