@@ -133,9 +133,17 @@ def is_by_vectors(ctx: "Lowering") -> bool:
     return many and ctx.platform == "cpu" and out.dtype in _UP_TO_32_BITS
 
 
-def lower_by_vectors(ctx: "Lowering", name: str, *operands: HloValue) -> HloResults:
-    """Lower as the function of this name of ``single_precision_on_cpu``."""
+def lower_by_vectors(
+    ctx: "Lowering",
+    name: str,
+    *operands: HloValue,
+    module: str = "single_precision_on_cpu",
+) -> HloResults:
+    """Lower as the function of this name of a module of operations on vectors."""
     # Found by name: it is made of operations, some of which are lowered so. And many
     # programs have none of them.
-    module = importlib.import_module("covector.operations.single_precision_on_cpu")
-    return module.call(ctx, getattr(module, name), *operands)
+    found, shared = (
+        importlib.import_module(f"covector.operations.{room}")
+        for room in (module, "single_precision_on_cpu")
+    )
+    return shared.call(ctx, getattr(found, name), *operands)

@@ -21,8 +21,9 @@ from covector.operations.magnitude import abs_, sign
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
 
-#: coefficients, the highest first: of w − 2.5 for w < 5, and of √w − 3 beyond
-_CENTRE = (
+#: coefficients, the highest first: of w − 2.5 for w < FAR, and of √w − 3 beyond
+FAR = 5
+CENTRE = (
     2.81022636e-08,
     3.43273939e-07,
     -3.5233877e-06,
@@ -33,7 +34,7 @@ _CENTRE = (
     0.246640727,
     1.50140941,
 )
-_TAIL = (
+TAIL = (
     -0.000200214257,
     0.000100950558,
     0.00134934322,
@@ -46,7 +47,7 @@ _TAIL = (
 )
 #: of each power, the highest first, one in either polynomial
 _COEFFICIENTS = list(
-    np.array([_CENTRE, _TAIL], np.float32).astype(np.float64).T[..., None]
+    np.array([CENTRE, TAIL], np.float32).astype(np.float64).T[..., None]
 )
 
 
@@ -55,7 +56,7 @@ def erf_inv(x: HostArray) -> HostArray:
     single = np.asarray(x, np.float32)
     flat = single.reshape(-1)
     w = -np.log1p(-flat * flat)
-    far = w >= 5
+    far = w >= FAR
     w = np.where(far, np.sqrt(w) - np.float32(3), w - np.float32(2.5))
     # In f64, and rounded once: XLA works with fused products and sums, not twice
     # rounded.

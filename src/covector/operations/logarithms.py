@@ -13,7 +13,12 @@ from covector.core import dtypes
 from covector.core.annotations import LinearMaps, Value
 from covector.core.convert import scalar
 from covector.lowering.spelling import HloResults, HloValue
-from covector.operations.accuracy import ByVectors, HasAccuracy
+from covector.operations.accuracy import (
+    ByVectors,
+    HasAccuracy,
+    is_by_vectors,
+    lower_by_vectors,
+)
 from covector.operations.arithmetic import div, neg, sub
 from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic
 from covector.operations.casting import BitcastConvertType, convert
@@ -122,8 +127,14 @@ class Log1p(ComplexFunction, HasAccuracy):
         return [lambda dx: div(dx, divisor)]
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        if ctx.in_types[0].dtype == dtypes.float64 and not self.requested():
-            return ctx.through(_log1p, x)
+        dtype = ctx.in_types[0].dtype
+        if dtypes.is_floating(dtype) and not self.requested():
+            if dtype == dtypes.float64:
+                return ctx.through(_log1p, x)
+            if is_by_vectors(ctx):
+                return lower_by_vectors(
+                    ctx, "logarithm_of_one_plus", x, module="logarithms_on_cpu"
+                )
         return super().lower(ctx, x)
 
 

@@ -16,6 +16,7 @@ from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
 from covector.lowering.spelling import HloResults, HloValue
 from covector.operations import gamma_function, inverse_erf
+from covector.operations.accuracy import is_by_vectors, lower_by_vectors
 from covector.operations.arithmetic import mul, neg
 from covector.operations.comparison import eq
 from covector.operations.composite import Composite, number
@@ -96,9 +97,13 @@ class ErfInv(Special):
         return [lambda: math.sqrt(math.pi) / 2 * exp(mul(out, out))]
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        if ctx.out_types[0].dtype != dtypes.float64:
-            return super().lower(ctx, *operands)
-        return ctx.through(lambda x: [inverse_erf.precise_erf_inv(x)], *operands)
+        if ctx.out_types[0].dtype == dtypes.float64:
+            return ctx.through(lambda x: [inverse_erf.precise_erf_inv(x)], *operands)
+        if is_by_vectors(ctx):
+            return lower_by_vectors(
+                ctx, "inverse_error_function", *operands, module="logarithms_on_cpu"
+            )
+        return super().lower(ctx, *operands)
 
 
 erf, erfc, erf_inv = Erf(), Erfc(), ErfInv()
