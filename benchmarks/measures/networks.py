@@ -10,7 +10,7 @@ TITLE = "Networks"
 
 
 def measures(tiny: bool) -> list[Measure]:
-    return [*rowwise(tiny), *attentions(tiny), *losses(tiny)]
+    return [*rowwise(tiny), *groups(tiny), *attentions(tiny), *losses(tiny)]
 
 
 def rowwise(tiny: bool) -> list[Measure]:
@@ -94,6 +94,50 @@ def torch_layer_norm(torch: Any) -> Callable[..., Any]:
 def against_first(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A scalar that depends on all of the result, also where its rows are normed."""
     return lambda *args: (fun(*args) * args[0]).sum()
+
+
+def groups(tiny: bool) -> list[Measure]:
+    images, side, channels, count = (2, 3, 4, 2) if tiny else (8, 32, 64, 8)
+    size = f"{images} × {side}² × {channels} in {count} groups"
+    pixels = normal((images, side, side, channels))
+    bound = Bound(bytes=8 * images * side**2 * channels)
+    return [
+        workload(
+            f"group norm, {size}",
+            lambda cv: group_norm(cv.lax.rsqrt, count),
+            pixels,
+            others={"torch": lambda torch: torch_group_norm(torch, count)},
+            bound=bound,
+        ),
+        workload(
+            f"gradient of group norm, {size}",
+            lambda cv: against_first(group_norm(cv.lax.rsqrt, count)),
+            pixels,
+            wrt=0,
+            others={
+                "torch": lambda torch: against_first(torch_group_norm(torch, count))
+            },
+            bound=bound,
+        ),
+    ]
+
+
+def group_norm(rsqrt: Callable[[Any], Any], count: int) -> Callable[..., Any]:
+    """As Flax computes it: the channels of a group are an axis of their own."""
+
+    def norm(x: Any) -> Any:
+        groups = x.reshape(*x.shape[:-1], count, -1)
+        mean = groups.mean((1, 2, 4), keepdims=True)
+        square = (groups * groups).mean((1, 2, 4), keepdims=True)
+        normed = (groups - mean) * rsqrt(square - mean * mean + 1e-5)
+        return normed.reshape(x.shape)
+
+    return norm
+
+
+def torch_group_norm(torch: Any, count: int) -> Callable[..., Any]:
+    norm = torch.nn.functional.group_norm
+    return lambda x: norm(x.permute(0, 3, 1, 2), count).permute(0, 2, 3, 1)
 
 
 def attentions(tiny: bool) -> list[Measure]:

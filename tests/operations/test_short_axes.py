@@ -36,3 +36,24 @@ def test_distances_of_points_in_space_and_their_derivative():
     slope = cv.jit(cv.grad(energy))(x)
     wanted = 4 * (len(x) * x.astype(float) - x.sum(0))
     np.testing.assert_allclose(slope, wanted, rtol=1e-4, atol=1)
+
+
+@pytest.mark.parametrize("axes", [(1, 2, 4), (0, 4), (0, 1, 4), (2, 4)])
+@pytest.mark.parametrize("size", [4, 16, 17])
+def test_sums_around_an_axis_that_is_kept(axes, size):
+    """As in the normalisation of groups of channels."""
+    shape = (4, 8, 9, 7, size)
+    x = np.random.default_rng(0).integers(-9, 9, (6, *shape)).astype(np.float32)
+    f = cv.jit(lambda x: (x * x).sum(axes, keepdims=True))
+    np.testing.assert_array_equal(f(x[0]), (x[0] * x[0]).sum(axes, keepdims=True))
+    batch = cv.jit(cv.vmap(lambda x: x.sum(axes)))(x)
+    moved = tuple([a + 1 for a in axes])
+    np.testing.assert_array_equal(batch, x.sum(moved))
+    slope = cv.jit(cv.grad(lambda x: (x.sum(axes) ** 2).sum()))(x[0])
+    wanted = np.broadcast_to(2 * x[0].sum(axes, keepdims=True), shape)
+    np.testing.assert_array_equal(slope, wanted)
+
+
+def test_a_sum_of_negative_zeros_around_an_axis_is_zero():
+    x = cnp.full((64, 64, 16), -0.0)
+    assert not np.signbit(cv.jit(lambda x: x.sum((0, 2)))(x)).any()

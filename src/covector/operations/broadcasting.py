@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 Dims = Sequence[int | None]
 
-#: the length up to which a last axis is short, reduced or kept, and the elements from
-#: which slices along it pay
-_SHORT, _SHORT_KEPT, _WORTH_SLICING = 8, 3, 2**15
+#: the length up to which a last axis is short: reduced, alone or with others before the
+#: one beside it, or kept; and the elements from which it matters
+_SHORT, _SHORT_ROW, _SHORT_KEPT, _WORTH_SLICING = 8, 16, 3, 2**15
 #: elements of a row from which YNNPACK takes longer than XLA to add it to others
 _LONG_ROW = 2**15
 
@@ -210,12 +210,13 @@ def _lower_sum(
         )
         return op.results[0]
 
-    if not _ends_in_short_axis(ctx, ctx.in_types[0], axes):
+    source = ctx.in_types[0].with_dtype(out.dtype)
+    if not _ends_in_short_axis(ctx, source, axes):
         return reduce(x, out, axes)
     # Many programs have none.
     from covector.operations import short_axes  # noqa: PLC0415
 
-    return short_axes.sum_by_slices(ctx, x, out, axes, reduce)
+    return short_axes.lower_sum(ctx, x, (source, out), axes, reduce)
 
 
 def _adds_long_rows(x: ArrayType, axes: tuple[int, ...]) -> bool:
@@ -232,8 +233,10 @@ def _ends_in_short_axis(ctx: "Lowering", x: ArrayType, axes: tuple[int, ...]) ->
     if type(x.size) is not int or x.size < _WORTH_SLICING:
         return False
     last, before = [x.ndim - k in axes for k in (1, 2)]
-    # Two axes that are both reduced, or both kept, are as good as one long axis.
-    return last != before and 1 < x.shape[-1] <= (_SHORT if last else _SHORT_KEPT)
+    if last == before:
+        return False  # both reduced, or both kept: as good as one long axis
+    longest = _SHORT_ROW if len(axes) > 1 else _SHORT
+    return 1 < x.shape[-1] <= (longest if last else _SHORT_KEPT)
 
 
 # -- other orders of axes -------------------------------------------------------------
