@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 
 Dims = Sequence[int | None]
 
-#: the length up to which a last axis is short: reduced, alone or with others before the
-#: one beside it, or kept; and the elements from which it matters
-_SHORT, _SHORT_ROW, _SHORT_KEPT, _WORTH_SLICING = 8, 16, 3, 2**15
+#: elements from which the CPU adds them up in other ways
+_LARGE = 2**12
 #: elements of a row from which YNNPACK takes longer than XLA to add it to others
 _LONG_ROW = 2**15
 
@@ -211,12 +210,12 @@ def _lower_sum(
         return op.results[0]
 
     source = ctx.in_types[0].with_dtype(out.dtype)
-    if not _ends_in_short_axis(ctx, source, axes):
+    if ctx.platform != "cpu" or type(source.size) is not int or source.size < _LARGE:
         return reduce(x, out, axes)
     # Many programs have none.
-    from covector.operations import short_axes  # noqa: PLC0415
+    from covector.operations import sums_on_cpu  # noqa: PLC0415
 
-    return short_axes.lower_sum(ctx, x, (source, out), axes, reduce)
+    return sums_on_cpu.lower(ctx, x, (source, out), axes, reduce)
 
 
 def _adds_long_rows(x: ArrayType, axes: tuple[int, ...]) -> bool:
@@ -224,19 +223,6 @@ def _adds_long_rows(x: ArrayType, axes: tuple[int, ...]) -> bool:
     length = math.prod(x.shape[max(axes, default=x.ndim) + 1 :])
     known = type(length) is int  # and not symbolic
     return known and length >= _LONG_ROW and dtypes.is_floating(x.dtype)
-
-
-def _ends_in_short_axis(ctx: "Lowering", x: ArrayType, axes: tuple[int, ...]) -> bool:
-    """Whether to add up ``x`` over ``axes`` by slices along its last axis."""
-    if ctx.platform != "cpu" or ctx.on_several_devices or x.ndim < 2:
-        return False
-    if type(x.size) is not int or x.size < _WORTH_SLICING:
-        return False
-    last, before = [x.ndim - k in axes for k in (1, 2)]
-    if last == before:
-        return False  # both reduced, or both kept: as good as one long axis
-    longest = _SHORT_ROW if len(axes) > 1 else _SHORT
-    return 1 < x.shape[-1] <= (longest if last else _SHORT_KEPT)
 
 
 # -- other orders of axes -------------------------------------------------------------

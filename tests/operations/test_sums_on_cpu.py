@@ -57,3 +57,12 @@ def test_sums_around_an_axis_that_is_kept(axes, size):
 def test_a_sum_of_negative_zeros_around_an_axis_is_zero():
     x = cnp.full((64, 64, 16), -0.0)
     assert not np.signbit(cv.jit(lambda x: x.sum((0, 2)))(x)).any()
+
+
+def test_parts_of_an_array_are_not_copied_to_be_added_up():
+    """A sum of differences of neighbours took twice as long."""
+    x = np.random.default_rng(0).integers(-9, 9, (300, 400)).astype(np.float32)
+    f = cv.jit(lambda x: cnp.abs(x[:, 1:] - x[:, :-1]).sum(1))
+    compiled = f.lower(x).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 1.1 * x.nbytes
+    np.testing.assert_array_equal(f(x), np.abs(np.diff(x)).sum(1))
