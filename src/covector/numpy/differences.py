@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, Value
 from covector.core.array_like import Array
@@ -135,6 +137,9 @@ def trapezoid(
         y = inexact("trapezoid", y)
         values, widths = promote_dtypes_inexact("trapezoid", y, dx)
         k = canonical_axis("trapezoid", axis, values.type.ndim)
+        n = values.type.shape[k]
+        if not widths.type.ndim and type(n) is int and n > 1:
+            return multiply(_sum_with_halved_ends(values, k), widths)
     else:
         values, positions = promote_dtypes_inexact("trapezoid", y, x)
         k = canonical_axis("trapezoid", axis, values.type.ndim)
@@ -142,9 +147,19 @@ def trapezoid(
             widths = _along_axis(diff(positions), values.type.ndim, k)
         else:
             widths = diff(positions, axis=axis)
+    if values.type.shape[k] == 0:
+        return ReduceSum((k,))(values)
     sums = add(_part(values, k, 1), _part(values, k, 0, -1))
     areas = multiply(*broadcast("trapezoid", sums, widths))
     return multiply(ReduceSum((k,))(areas), 0.5)
+
+
+def _sum_with_halved_ends(x: Value, axis: int) -> Any:
+    """The sum along an axis, of the first and the last element a half each."""
+    weights = np.ones(x.type.shape[axis])
+    weights[[0, -1]] = 0.5
+    weights = _along_axis(as_array(weights.astype(x.type.dtype)), x.type.ndim, axis)
+    return ReduceSum((axis,))(multiply(x, weights))
 
 
 def _along_axis(x: Value, ndim: int, axis: int) -> Any:

@@ -10,7 +10,8 @@ from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.operations.arithmetic import neg
 from covector.operations.bitwise import and_, or_
-from covector.operations.comparison import eq, gt, lt
+from covector.operations.chebyshev import chebyshev
+from covector.operations.comparison import eq, ge, gt, lt
 from covector.operations.composite import number
 from covector.operations.extrema import max_, min_
 from covector.operations.gamma_function import (
@@ -24,7 +25,7 @@ from covector.operations.magnitude import abs_
 from covector.operations.powers import power
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
-from covector.operations.special import digamma, lgamma
+from covector.operations.special import digamma
 from covector.operations.transcendental import exp
 from covector.operations.two_parts import (
     TwoParts,
@@ -42,6 +43,30 @@ from covector.operations.two_parts import (
 
 #: log 2, to 40 digits
 _LOG_2 = Fraction(6931471805599453094172321214581765680755, 10**40)
+
+#: of the error of Stirling's formula times a: coefficients of Chebyshev polynomials in
+#: what goes from −1 to 1 with 1/a from 1/8 to 1
+_STIRLING_ERROR = (
+    0.08234819328976235,
+    -0.0011299799377946858,
+    -0.0001722602785189848,
+    1.5820556808982752e-05,
+    -1.6722970619721253e-07,
+    -1.662828979557436e-07,
+    2.8914038853968687e-08,
+    -2.0970524452817037e-09,
+    -2.296139447152863e-10,
+    1.088370321475599e-10,
+    -2.0603661677458836e-11,
+    2.0061276776754264e-12,
+    1.5940630792835543e-13,
+    -1.2618238110052243e-13,
+    3.3820583203095405e-14,
+    -5.772558522574203e-15,
+    4.4017907265728506e-16,
+    1.22445023267227e-16,
+    -6.797160039013288e-17,
+)
 
 
 def finite(x: Value) -> Value:
@@ -84,10 +109,18 @@ def _gap(difference: Value, z: Value, far: Value) -> Value:
 
 
 def stirling_error(a: Value) -> Value:
-    """The error of Stirling's formula, log Γ(a) − ((a − ½) log a − a + ½ log 2π)."""
-    large = stirling_series(a)
-    direct = lgamma(a) - ((a - 0.5) * log(a) - a + 0.5 * math.log(2 * math.pi))
-    return where(lt(a, number(LARGE, a)), direct, large)
+    """The error of Stirling's formula, log Γ(a) − ((a − ½) log a − a + ½ log 2π), for
+    a > 0. Below 1 it is that of a + 1 and what the formula says of their quotient.
+    """
+    one, large = number(1, a), number(LARGE, a)
+    small, is_large = lt(a, one), ge(a, large)
+    inner = 1 / min_(where(small, a + 1, a), large)
+    fraction = (inner * 2 - (1 + 1 / LARGE)) / (1 - 1 / LARGE)
+    near = inner * chebyshev(_STIRLING_ERROR, fraction)
+    lesser = where(small, a, one)
+    quotient = (lesser + 0.5) * log(1 + 1 / lesser) - 1
+    near = where(small, near + quotient, near)
+    return where(is_large, stirling_series(where(is_large, a, large)), near)
 
 
 # -- densities with all their digits ---------------------------------------------------

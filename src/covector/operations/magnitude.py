@@ -12,7 +12,7 @@ from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.arithmetic import div, mul
 from covector.operations.bitwise import or_
 from covector.operations.casting import BitcastConvertType
-from covector.operations.comparison import eq, lt, ne
+from covector.operations.comparison import eq, gt, lt, ne
 from covector.operations.complex import complex_, conj, imag, real
 from covector.operations.families import Elementwise
 from covector.operations.selection import where
@@ -109,13 +109,24 @@ class Sign(Elementwise):
             return ctx.op("stablehlo.minimum", [x, ctx.constant(1, type)])
         if dtypes.is_integer(type.dtype):
             return ctx.op(self.hlo, [x])
-        ends = ctx.through(_of_ends, x) if dtypes.is_complex(type.dtype) else [x]
-        out, vanishes = ctx.op(self.hlo, ends), ctx.through(_is_zero, x)
-        return ctx.op("stablehlo.select", [*vanishes, ctx.constant(0, type), out])
+        if not dtypes.is_complex(type.dtype):
+            return ctx.through(_sign_of_float, x)
+        out, zeros = (
+            ctx.op(self.hlo, ctx.through(_of_ends, x)),
+            ctx.through(_is_zero, x),
+        )
+        return ctx.op("stablehlo.select", [*zeros, ctx.constant(0, type), out])
 
 
-def _is_zero(x: Value) -> list[Value]:
-    return [eq(x, scalar(0, x.type.dtype))]
+def _sign_of_float(x: Value) -> list[Value]:
+    """By comparisons: XLA's operation sets bits, and asks for NaN and −0 besides."""
+    one, minus, zero = (scalar(n, x.type.dtype) for n in (1, -1, 0))
+    rest = abs_(x) * zero  # 0 or NaN
+    return [where(gt(x, zero), one, where(lt(x, zero), minus, rest))]
+
+
+def _is_zero(z: Value) -> list[Value]:
+    return [eq(z, scalar(0, z.type.dtype))]
 
 
 def _of_ends(z: Value) -> list[Value]:

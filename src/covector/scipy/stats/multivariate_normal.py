@@ -55,12 +55,22 @@ def logpdf(
     if allow_singular:
         return _singular(z, cov)
     root = cnp.linalg.cholesky(cov)
+    square = cnp.sum(_whitened(root, z) ** 2, axis=-1)
+    size = cnp.sum(cnp.log(cnp.linalg.diagonal(root)), axis=-1)
+    return -0.5 * square - size - n * HALF_LOG_TAU
+
+
+def _whitened(root: Array, z: Array) -> Array:
+    """L⁻¹ z for vectors ``[..., n]``, L being lower triangular ``[..., n, n]``."""
+    n = root.shape[-1]
+    if root.ndim == 2:  # one system with many right-hand sides
+        columns = cnp.reshape(z, (-1, n)).T
+        y = triangular_solve(root, columns, left_side=True, lower=True)
+        return cnp.reshape(y.T, z.shape)
     front = np.broadcast_shapes(z.shape[:-1], root.shape[:-2])
     root = cnp.broadcast_to(root, (*front, n, n))
     z = cnp.broadcast_to(z, (*front, n))[..., None]
-    y = triangular_solve(root, z, left_side=True, lower=True)[..., 0]
-    size = cnp.sum(cnp.log(cnp.linalg.diagonal(root)), axis=-1)
-    return -0.5 * cnp.sum(y * y, axis=-1) - size - n * HALF_LOG_TAU
+    return triangular_solve(root, z, left_side=True, lower=True)[..., 0]
 
 
 def _singular(z: Array, cov: Array) -> Array:
