@@ -1,4 +1,4 @@
-"""Stirling's error in the log densities of gamma, beta, binomial and Poisson numbers."""
+"""Stirling's error in log densities of gamma, beta, binomial and Poisson numbers."""
 
 import numpy as np
 import pytest
