@@ -16,11 +16,10 @@ from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast, inexact, promote_inexact
 from covector.operations import arithmetic, bitwise, rounding
 from covector.operations.casting import BitcastConvertType, convert
-from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
+from covector.operations.comparison import eq, gt, is_finite, lt, ne
 from covector.operations.complex import complex_, imag, real
 from covector.operations.extrema import clamp, max_
 from covector.operations.identities import stop_gradient
-from covector.operations.logarithms import log2
 from covector.operations.magnitude import abs_, sign_bit
 from covector.operations.selection import where
 from covector.operations.transcendental import exp2
@@ -338,17 +337,20 @@ def _frexp_on_host(x: HostArray) -> tuple[HostArray, ...]:
 @fuse(host=_frexp_on_host)
 def _frexp(x: Value) -> tuple[Array, Array]:
     dtype = x.type.dtype
-    one, half = scalar(1, dtype, True), scalar(0.5, dtype, True)
+    wide = stop_gradient(x if dtype.itemsize >= 4 else convert(x, dtypes.float32))
+    limits, bits = finfo(wide.type.dtype), np.dtype(f"i{wide.type.dtype.itemsize}")
+    places = scalar(int(limits.nmant), bits)
+    size = BitcastConvertType(bits)(abs_(wide))
+    field = convert(bitwise.shift_right_arithmetic(size, places), dtypes.int32)
+    exponent = arithmetic.add(field, scalar(int(limits.minexp), dtypes.int32))
     usual = bitwise.and_(is_finite(x), ne(x, scalar(0, dtype, True)))
-    size = stop_gradient(where(usual, abs_(x), half))
-    # A logarithm may be off by its last digit: the mantissa tells, and is put right.
-    exponent = convert(rounding.ceil(log2(size)), dtypes.int32)
-    mantissa = _ldexp(size, arithmetic.neg(exponent))
-    more = convert(ge(mantissa, one), dtypes.int32)
-    less = convert(lt(mantissa, half), dtypes.int32)
-    exponent = arithmetic.sub(arithmetic.add(exponent, more), less)
-    exponent = where(usual, exponent, scalar(0, dtypes.int32, True))
-    return _ldexp(x, arithmetic.neg(exponent)), exponent
+    exponent = where(usual, exponent, scalar(0, dtypes.int32))
+    # Two powers, which fit the dtype, where one might not.
+    n = arithmetic.neg(exponent)
+    half = bitwise.shift_right_arithmetic(n, scalar(1, dtypes.int32))
+    mantissa = arithmetic.mul(x, _power_of_two(half, dtype))
+    rest = _power_of_two(arithmetic.sub(n, half), dtype)
+    return arithmetic.mul(mantissa, rest), exponent
 
 
 # -- neighbours ------------------------------------------------------------------------
