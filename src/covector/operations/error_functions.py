@@ -168,26 +168,26 @@ class Ndtr(Composite):
 
 
 class LogNdtr(Composite):
-    """log Φ(x), where Φ underflows too. The derivative is
-    √(2/π) / w(−x/√2), the density over Φ.
-    """
+    """log Φ(x), where Φ underflows too. The derivative is the density over Φ."""
 
     def formula(self, x: Value) -> Value:
-        left = min_(x, number(-1, x))
-        tail = log(0.5 * _scaled(neg(left) * math.sqrt(0.5))) - 0.5 * mul(left, left)
-        lesser = ndtr(neg(abs_(max_(x, number(-1, x)))))
-        value = where(lt(x, number(0, x)), log(lesser), log1p(neg(lesser)))
-        return where(lt(x, number(-1, x)), tail, value)
+        tail = _scaled_tail(x)
+        below = log(tail) - 0.5 * mul(x, x)
+        above = log1p(neg(exp_of_square(x, -0.5) * tail))
+        return where(lt(x, number(0, x)), below, above)
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         def slope() -> Any:
-            below, zero = lt(x, number(0, x)), number(0, x)
-            left, right = where(below, x, zero), where(below, zero, x)
-            ratio = exp_of_square(right, -0.5) / ndtr(right)
-            tail = 2 / erfcx(left * -math.sqrt(0.5))
-            return where(below, tail, ratio) / math.sqrt(2 * math.pi)
+            tail, density = _scaled_tail(x), exp_of_square(x, -0.5)
+            ratio = where(lt(x, number(0, x)), 1 / tail, density / (1 - density * tail))
+            return ratio / math.sqrt(2 * math.pi)
 
         return [slope]
+
+
+def _scaled_tail(x: Value) -> Value:
+    """exp(x²/2) Φ(−|x|)."""
+    return 0.5 * _scaled(abs_(x) * math.sqrt(0.5))
 
 
 ndtr, log_ndtr, erfcx, dawsn = Ndtr(), LogNdtr(), Erfcx(), Dawsn()
