@@ -5,7 +5,7 @@ of arrays, it counts as the list of its parts along the first axis, and none are
 apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ import numpy as np
 from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, asked_dtype
-from covector.core.types import show_types
+from covector.core.types import Shape, show_types
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.promote import promote_dtypes
-from covector.numpy.reshaping import atleast_2d, atleast_3d, ravel, reshape
+from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.splitting import unstack
 from covector.operations.broadcasting import move_axis
 from covector.operations.casting import convert
@@ -185,10 +185,11 @@ def vstack(
 
     See also: ``hstack``, ``stack``, ``concatenate``.
     """
-    if isinstance(tup, Array) and tup.ndim > 2:
-        return concatenate(tup, 0, dtype)
-    rows = [atleast_2d(x) for x in _listed("vstack", tup)]
-    return concatenate(rows, 0, dtype)
+    return concatenate(_formed("vstack", tup, _as_rows), 0, dtype)
+
+
+def _as_rows(shape: Shape) -> Shape:
+    return (*(1,) * (2 - len(shape)), *shape)
 
 
 def hstack(
@@ -217,9 +218,9 @@ def hstack(
 
     See also: ``vstack``, ``concatenate``, ``column_stack``.
     """
-    columns = [x if x.ndim else reshape(x, (1,)) for x in _listed("hstack", tup)]
-    axis = 0 if columns and columns[0].ndim == 1 else 1
-    return concatenate(columns, axis, dtype)
+    parts = _formed("hstack", tup, lambda shape: shape or (1,))
+    ndim = parts.ndim - 1 if isinstance(parts, Array) else len(parts) and parts[0].ndim
+    return concatenate(parts, 0 if ndim == 1 else 1, dtype)
 
 
 def dstack(
@@ -231,7 +232,14 @@ def dstack(
     >>> cnp.dstack([cnp.arange(2), cnp.arange(2)]).shape
     (1, 2, 2)
     """
-    return concatenate([atleast_3d(x) for x in _listed("dstack", tup)], 2, dtype)
+    return concatenate(_formed("dstack", tup, _in_three_axes), 2, dtype)
+
+
+def _in_three_axes(shape: Shape) -> Shape:
+    """As ``atleast_3d`` has it: a vector lies along the second axis."""
+    if len(shape) < 2:
+        shape = (1, *(shape or (1,)))
+    return shape if len(shape) > 2 else (*shape, 1)
 
 
 def column_stack(tup: Sequence[ArrayLike] | ArrayLike) -> Array:
@@ -241,17 +249,26 @@ def column_stack(tup: Sequence[ArrayLike] | ArrayLike) -> Array:
     >>> cnp.column_stack([cnp.arange(3), cnp.ones((3, 2))]).shape
     (3, 3)
     """
-    arrays = [
-        x if x.ndim > 1 else reshape(x, (-1, 1)) for x in _listed("column_stack", tup)
-    ]
-    return concatenate(arrays, 1)
+    return concatenate(_formed("column_stack", tup, _as_columns), 1)
 
 
-def _listed(who: str, arrays: Any) -> list[Array]:
-    """The arrays of a list, or the parts of an array along its first axis."""
+def _as_columns(shape: Shape) -> Shape:
+    return shape if len(shape) > 1 else (*(shape or (1,)), 1)
+
+
+def _formed(
+    who: str, arrays: Any, form: Callable[[Shape], Shape]
+) -> Sequence[Array] | Array:
+    """The arrays of a list, or one array whose parts along its first axis they are,
+    each in another shape of as many elements.
+    """
+    if isinstance(arrays, Array | np.ndarray) and np.ndim(arrays):
+        x = as_array(arrays, who)
+        return reshape(x, (x.type.shape[0], *form(x.type.shape[1:])))
     if isinstance(arrays, Array | np.ndarray):
-        return list(unstack(arrays))
-    return [as_array(x, who) for x in arrays]
+        arrays = unstack(arrays)
+    parts = [as_array(x, who) for x in arrays]
+    return [reshape(x, form(x.type.shape)) for x in parts]
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:

@@ -11,7 +11,7 @@ from covector.errors import DTypeError, TypeMismatch
 from covector.numpy.concatenation import concatenate
 from covector.numpy.contraction import dot
 from covector.numpy.fuse import fuse
-from covector.numpy.matrices import eye
+from covector.numpy.matrices import diagonal
 from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.reduction_base import along
 from covector.numpy.reshaping import atleast_2d, reshape
@@ -154,10 +154,9 @@ def corrcoef(
 
 @fuse()
 def _correlation(c: Value) -> Array:
-    n, dtype = c.type.shape[0], c.type.dtype
-    variances = ReduceSum((1,))(mul(c, eye(n, dtype=dtype)))
-    scale = along(convert(sqrt(_real(variances)), dtype), c.type.shape, (1,))
-    c = div(div(c, scale), Transpose((1, 0))(scale))
+    shape, dtype = c.type.shape, c.type.dtype
+    deviations = convert(sqrt(_real(diagonal(c))), dtype)
+    c = div(div(c, along(deviations, shape, (1,))), along(deviations, shape, (0,)))
     low, high = [scalar(b, dtypes.real_part(dtype)) for b in (-1, 1)]
     if dtypes.is_complex(dtype):
         return complex_(clamp(low, real(c), high), clamp(low, imag(c), high))
