@@ -219,8 +219,8 @@ def hstack(
     See also: ``vstack``, ``concatenate``, ``column_stack``.
     """
     parts = _formed("hstack", tup, lambda shape: shape or (1,))
-    ndim = parts.ndim - 1 if isinstance(parts, Array) else len(parts) and parts[0].ndim
-    return concatenate(parts, 0 if ndim == 1 else 1, dtype)
+    dims = [parts.ndim - 1] if isinstance(parts, Array) else [x.ndim for x in parts]
+    return concatenate(parts, 0 if dims[:1] == [1] else 1, dtype)
 
 
 def dstack(
