@@ -37,13 +37,12 @@ def ordered_first(x, count):
 
 def numbers(dtype, shape, seed=0):
     """Numbers of which some are equal; of floats also what is special."""
-    rng = np.random.default_rng(seed)
-    dtype = np.dtype(dtype)
+    rng, dtype = np.random.default_rng(seed), np.dtype(dtype)
     if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(bool)
+        return rng.random(shape) < 0.5
     if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        found = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+        ends = np.iinfo(dtype).min, np.iinfo(dtype).max
+        found = rng.integers(*ends, shape, dtype=dtype, endpoint=True)
         return np.where(rng.random(shape) < 0.3, found[..., :1], found)
     found = (rng.normal(size=shape) * rng.choice([-0.0, 0.1, 1], shape)).round(2)
     found = found.astype(dtype)
