@@ -126,7 +126,7 @@ REASONS = {
     "Indexing: (x.T \\+ 1|x \\+ x.T)": TURNED,
     "Indexing: (x\\[i\\]|take_along_axis|gradient of an emb)": "it waits for memory at "
     "random places, and varies by a third: measured again, 0.92 to 1.2 of JAX",
-    "Networks: (softmax|layer norm)": ONE_PASS,
+    "Networks: (softmax|layer norm|group norm)": ONE_PASS,
     "Networks: gradients of (layer|batch) norm": SHARED,
     "Training: (train step of a small|gradient of an) MLP": INLINE,
     "Training: (logistic regression|gradient of a transformer)": MKL,
