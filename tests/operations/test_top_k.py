@@ -77,6 +77,14 @@ def test_each_way_is_taken(way):
         assert top_k._is_much(count, type_) == (way == "NumPy")
 
 
+@pytest.mark.parametrize("shape", [(3, 0), (0,), (0, 3), (3, 5)])
+def test_none_of_a_row_are_none(shape):
+    """Of rows without elements there was a division by zero."""
+    x = np.zeros(shape, np.float32)
+    for values in (cv.jit(lambda x: lax.top_k(x, 0))(x), lax.top_k(x, 0)):
+        assert [v.shape for v in values] == [(*shape[:-1], 0)] * 2
+
+
 @pytest.mark.parametrize("special", [0.0, -np.inf, np.inf, np.nan])
 @pytest.mark.parametrize("way", WAYS)
 def test_rows_of_equal_elements_begin_with_the_first(way, special):

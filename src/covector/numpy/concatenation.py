@@ -17,7 +17,13 @@ from covector.core.types import Shape, show_types
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.promote import promote_dtypes
-from covector.numpy.reshaping import ravel, reshape
+from covector.numpy.reshaping import (
+    in_one_axis,
+    in_three_axes,
+    in_two_axes,
+    ravel,
+    reshape,
+)
 from covector.numpy.splitting import unstack
 from covector.operations.broadcasting import move_axis
 from covector.operations.casting import convert
@@ -185,11 +191,7 @@ def vstack(
 
     See also: ``hstack``, ``stack``, ``concatenate``.
     """
-    return concatenate(_formed("vstack", tup, _as_rows), 0, dtype)
-
-
-def _as_rows(shape: Shape) -> Shape:
-    return (*(1,) * (2 - len(shape)), *shape)
+    return concatenate(_formed("vstack", tup, in_two_axes), 0, dtype)
 
 
 def hstack(
@@ -218,7 +220,7 @@ def hstack(
 
     See also: ``vstack``, ``concatenate``, ``column_stack``.
     """
-    parts = _formed("hstack", tup, lambda shape: shape or (1,))
+    parts = _formed("hstack", tup, in_one_axis)
     dims = [parts.ndim - 1] if isinstance(parts, Array) else [x.ndim for x in parts]
     return concatenate(parts, 0 if dims[:1] == [1] else 1, dtype)
 
@@ -232,14 +234,7 @@ def dstack(
     >>> cnp.dstack([cnp.arange(2), cnp.arange(2)]).shape
     (1, 2, 2)
     """
-    return concatenate(_formed("dstack", tup, _in_three_axes), 2, dtype)
-
-
-def _in_three_axes(shape: Shape) -> Shape:
-    """As ``atleast_3d`` has it: a vector lies along the second axis."""
-    if len(shape) < 2:
-        shape = (1, *(shape or (1,)))
-    return shape if len(shape) > 2 else (*shape, 1)
+    return concatenate(_formed("dstack", tup, in_three_axes), 2, dtype)
 
 
 def column_stack(tup: Sequence[ArrayLike] | ArrayLike) -> Array:
@@ -253,7 +248,7 @@ def column_stack(tup: Sequence[ArrayLike] | ArrayLike) -> Array:
 
 
 def _as_columns(shape: Shape) -> Shape:
-    return shape if len(shape) > 1 else (*(shape or (1,)), 1)
+    return shape if len(shape) > 1 else (*in_one_axis(shape), 1)
 
 
 def _formed(

@@ -307,7 +307,12 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
     See also: ``atleast_2d``, ``expand_dims``.
     """
-    return _each("atleast_1d", arys, lambda shape: shape or (1,))
+    return _each("atleast_1d", arys, in_one_axis)
+
+
+def in_one_axis(shape: Shape) -> Shape:
+    """A shape with at least one axis, of as many elements."""
+    return shape or (1,)
 
 
 @overload
@@ -321,7 +326,12 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     >>> cnp.atleast_2d(cnp.ones(3)).shape
     (1, 3)
     """
-    return _each("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
+    return _each("atleast_2d", arys, in_two_axes)
+
+
+def in_two_axes(shape: Shape) -> Shape:
+    """A shape with at least two axes, of as many elements; new ones stand in front."""
+    return (1,) * (2 - len(shape)) + shape
 
 
 @overload
@@ -335,18 +345,19 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     >>> cnp.atleast_3d(cnp.ones(3)).shape
     (1, 3, 1)
     """
+    return _each("atleast_3d", arys, in_three_axes)
 
-    def lift(shape: Shape) -> Shape:
-        match shape:
-            case ():
-                return (1, 1, 1)
-            case (n,):
-                return (1, n, 1)
-            case (m, n):
-                return (m, n, 1)
-        return shape
 
-    return _each("atleast_3d", arys, lift)
+def in_three_axes(shape: Shape) -> Shape:
+    """A shape with at least three axes, as ``atleast_3d`` has them."""
+    match shape:
+        case ():
+            return (1, 1, 1)
+        case (n,):
+            return (1, n, 1)
+        case (m, n):
+            return (m, n, 1)
+    return shape
 
 
 def _each(who: str, arys: Any, lift: Any) -> Any:

@@ -5,13 +5,18 @@ functions of large arrays in 64 bits.
 """
 
 import enum
+import functools
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from covector import options
 from covector.core import dtypes
+from covector.core.annotations import Value
+from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.primitive import operation
+from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.errors import SettingError
 from covector.lowering.spelling import HloResults, HloValue
@@ -139,11 +144,20 @@ def lower_by_vectors(
     *operands: HloValue,
     module: str = "single_precision_on_cpu",
 ) -> HloResults:
-    """Lower as the function of this name of a module of operations on vectors."""
+    """Lower as a call of the function of this name of a module, which XLA puts in its
+    place.
+    """
     # Found by name: it is made of operations, some of which are lowered so. And many
     # programs have none of them.
-    found, shared = (
-        importlib.import_module(f"covector.operations.{room}")
-        for room in (module, "single_precision_on_cpu")
-    )
-    return shared.call(ctx, getattr(found, name), *operands)
+    found = importlib.import_module(f"covector.operations.{module}")
+    program = _program(getattr(found, name), tuple(ctx.in_types))
+    return ctx.call(program, operands, separate=False)
+
+
+@functools.lru_cache(256)
+def _program(fun: Callable[..., list[Value]], types: tuple[ArrayType, ...]) -> Jaxpr:
+    with options.override(enable_x64=True):  # for the numbers of Python
+        made = restage(fun, types, fun.__name__)
+    # Callers share it, so what is inside has the lines of its calls.
+    equations = [Equation(e.op, e.inputs, e.outputs, None) for e in made.equations]
+    return Jaxpr(made.inputs, equations, made.outputs, made.name)

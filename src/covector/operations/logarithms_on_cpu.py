@@ -19,14 +19,15 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.operations.arithmetic import neg, sub
-from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic
-from covector.operations.casting import BitcastConvertType, convert
+from covector.operations.arithmetic import neg
+from covector.operations.bitwise import and_
+from covector.operations.casting import convert
 from covector.operations.chebyshev import interpolated, polynomial
 from covector.operations.comparison import eq, ge, gt, lt
 from covector.operations.inverse_erf import CENTRE, FAR, TAIL
 from covector.operations.magnitude import abs_
 from covector.operations.selection import where
+from covector.operations.single_precision_on_cpu import split, two_to
 
 #: log 2 in two parts, of which the first has few bits: a multiple of it is exact
 _LOG_2 = (0.693359375, math.log(2) - 0.693359375)
@@ -48,18 +49,12 @@ def _log1p(x: Value) -> Value:
     1 + x is rounded to m · 2ᵏ, and of what is lost the logarithm has the share of 1/m,
     here 2 − m.
     """
-    integer, dtype, places = dtypes.int32, dtypes.float32, scalar(23, dtypes.int32)
-    total = 1 + x
-    bits = BitcastConvertType(integer)(total)
-    first = scalar(int(np.float32(math.sqrt(0.5)).view(np.int32)), integer)
-    whole = shift_right_arithmetic(sub(bits, first), places)
-    m = BitcastConvertType(dtype)(sub(bits, shift_left(whole, places)))
-    unit = BitcastConvertType(dtype)(
-        shift_left(sub(scalar(127, integer), whole), places)
-    )
+    dtype, total = dtypes.float32, 1 + x
+    m, whole = split(total, math.sqrt(0.5))
+    unit = two_to(neg(whole), dtype)
     lost = (x * unit - (m - unit)) * (2 - m)
     zero, infinity, nan = (scalar(n, dtype) for n in (0, math.inf, math.nan))
-    lost = where(lt(whole, scalar(25, integer)), lost, zero)
+    lost = where(lt(whole, scalar(25, dtypes.int32)), lost, zero)
     k, f = convert(whole, dtype), m - 1
     small = f * f * f * polynomial(_beyond_square(), f) + (lost + k * _LOG_2[1])
     value = k * _LOG_2[0] + (f - (0.5 * f * f - small))

@@ -111,10 +111,8 @@ class Sign(Elementwise):
             return ctx.op(self.hlo, [x])
         if not dtypes.is_complex(type.dtype):
             return ctx.through(_sign_of_float, x)
-        out, zeros = (
-            ctx.op(self.hlo, ctx.through(_of_ends, x)),
-            ctx.through(_is_zero, x),
-        )
+        out = ctx.op(self.hlo, ctx.through(_of_ends, x))
+        zeros = ctx.through(_is_zero, x)
         return ctx.op("stablehlo.select", [*zeros, ctx.constant(0, type), out])
 
 

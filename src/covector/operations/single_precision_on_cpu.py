@@ -8,21 +8,15 @@ last place. Scalars and small arrays are left to XLA, whose routines are short p
 
 import functools
 import math
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covector import options
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import DType, Value
 from covector.core.convert import scalar
-from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.number_info import finfo
-from covector.core.staging import restage
-from covector.core.types import ArrayType
-from covector.lowering.spelling import HloValue
 from covector.operations.arithmetic import neg, sub
 from covector.operations.bitwise import (
     and_,
@@ -40,25 +34,9 @@ from covector.operations.rounding import Round, RoundingMethod, floor
 from covector.operations.selection import where
 
 if TYPE_CHECKING:
-    from covector.lowering.module import Lowering
+    pass
 
 _nearest = Round(RoundingMethod.TO_NEAREST_EVEN)
-
-
-@functools.lru_cache(256)
-def _program(fun: Callable[..., list[Value]], types: tuple[ArrayType, ...]) -> Jaxpr:
-    with options.override(enable_x64=True):  # for the numbers of Python
-        made = restage(fun, types, fun.__name__)
-    # Callers share it, so what is inside has the lines of its calls.
-    equations = [Equation(e.op, e.inputs, e.outputs, None) for e in made.equations]
-    return Jaxpr(made.inputs, equations, made.outputs, made.name)
-
-
-def call(
-    ctx: "Lowering", fun: Callable[..., list[Value]], *operands: HloValue
-) -> Sequence[HloValue]:
-    """Lower as a call of this function, which XLA puts in its place."""
-    return ctx.call(_program(fun, tuple(ctx.in_types)), operands, separate=False)
 
 
 def _widened(x: Value) -> Value:
@@ -267,26 +245,34 @@ def _inverse(x: Value) -> Value:
     return inverse
 
 
-def _split(size: Value, least: float) -> tuple[Value, Value]:
+def split(size: Value, least: float) -> tuple[Value, Value]:
     """What is m · 2ᵏ as m, from ``least`` up to twice that, and the integer k."""
-    integer = dtypes.int64
+    dtype = size.type.dtype
+    integer, places = _layout(dtype)
     bits = BitcastConvertType(integer)(size)
-    first, places = int(np.float64(least).view(np.int64)), scalar(52, integer)
+    first = int(np.asarray(least, dtype).view(integer))
     whole = shift_right_arithmetic(sub(bits, scalar(first, integer)), places)
     rest = sub(bits, shift_left(whole, places))
-    return BitcastConvertType(size.type.dtype)(rest), whole
+    return BitcastConvertType(dtype)(rest), whole
 
 
-def _two_to(whole: Value) -> Value:
+def two_to(whole: Value, dtype: DType = dtypes.float64) -> Value:
     """2ᵏ of a whole number k in the range of exponents."""
-    power = convert(whole, dtypes.int64) + scalar(1023, dtypes.int64)
-    bits = shift_left(power, scalar(52, dtypes.int64))
-    return BitcastConvertType(dtypes.float64)(bits)
+    integer, places = _layout(dtype)
+    bias = int(finfo(dtype).maxexp) - 1
+    power = convert(whole, integer) + scalar(bias, integer)
+    return BitcastConvertType(dtype)(shift_left(power, places))
+
+
+def _layout(dtype: DType) -> tuple[DType, Value]:
+    """The integers of the bits of floats, and how many of these are the mantissa."""
+    integer = np.dtype(f"i{dtype.itemsize}")
+    return integer, scalar(int(finfo(dtype).nmant), integer)
 
 
 def _log2(size: Value) -> Value:
     """Logarithm to base 2 of what is not negative, in 64 bits."""
-    mantissa, whole = _split(size, math.sqrt(0.5))
+    mantissa, whole = split(size, math.sqrt(0.5))
     z = (mantissa - 1) * _inverse(mantissa + 1)
     value = convert(whole, dtypes.float64) + z * polynomial(_LOGARITHM, z * z)
     zero, infinity = (scalar(n, dtypes.float64) for n in (0, math.inf))
@@ -302,7 +288,7 @@ def _exp2(exponent: Value) -> Value:
     exponent = where(gt(exponent, limit), limit, exponent)
     exponent = where(lt(exponent, neg(limit)), neg(limit), exponent)
     whole = _nearest(exponent)
-    return _two_to(whole) * polynomial(_EXPONENTIAL, exponent - whole)
+    return two_to(whole) * polynomial(_EXPONENTIAL, exponent - whole)
 
 
 def power(x: Value, y: Value) -> list[Value]:
@@ -341,7 +327,7 @@ def cube_root(x: Value) -> list[Value]:
     """
     wide = _widened(x)
     size = abs_(wide)
-    mantissa, exponent = _split(size, 1.0)
+    mantissa, exponent = split(size, 1.0)
     exponent = convert(exponent, dtypes.float64)
     third = floor(exponent * (1 / 3) + 1 / 6)
     left = exponent - 3 * third
@@ -352,7 +338,7 @@ def cube_root(x: Value) -> list[Value]:
         scalar(n, dtypes.float64) for n in (1, 2, 2 ** (1 / 3), 4 ** (1 / 3))
     )
     factor = where(eq(left, two), square, where(eq(left, one), root, one))
-    value = mantissa * inverse * inverse * factor * _two_to(third)
+    value = mantissa * inverse * inverse * factor * two_to(third)
     # Zero and infinity are out of the range of float32 in any case; and NaN.
     value = where(lt(size, scalar(math.inf, dtypes.float64)), value, size)
     return [_narrowed(_with_sign(value, wide), x)]

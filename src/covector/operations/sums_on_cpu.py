@@ -27,18 +27,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from covector.core import dtypes
-from covector.core.jaxpr import Var, makers, variables
+from covector.core.jaxpr import variables
 from covector.core.types import ArrayType
 from covector.lowering.spelling import HloValue
-from covector.operations.transposing import in_memory
+from covector.operations.transposing import in_memory, makers_of_elements
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
-
 Types = tuple[ArrayType, ArrayType]
 Reduce = Callable[[HloValue, ArrayType, tuple[int, ...]], HloValue]
-
 
 #: operations that read parts of an array
 _PARTS = frozenset({"slice", "pad"})
@@ -67,17 +65,12 @@ def lower(
 
 def _is_made_of_parts(ctx: "Lowering") -> bool:
     """Whether what is added up is made, element by element, of parts of arrays."""
-    made_by, pending = ctx.jaxpr.memo(makers), variables(ctx.equation.inputs)
-    size, seen = ctx.in_types[0].size, set[Var]()
-    while pending:
-        v = pending.pop()
-        e = made_by.get(v) if v not in seen and v.type.size == size else None
-        seen.add(v)
-        if e is not None and e.op.name in _PARTS:
-            return True
-        if e is not None and e.op.element_wise:
-            pending += variables(e.inputs)
-    return False
+    size = ctx.in_types[0].size
+    return any(
+        e.op.name in _PARTS and e.outputs[0].type.size == size
+        for x in variables(ctx.equation.inputs)
+        for e in makers_of_elements(ctx.jaxpr, x)
+    )
 
 
 def _ends_in_short_axis(x: ArrayType, axes: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ and ``Rev``.
 Each is its own kind of adjoint: the way back is another of the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from math import inf, prod
 from operator import methodcaller
@@ -123,18 +123,8 @@ class Transpose(Primitive):
         """Whether what it takes is computed, element by element, of what was transposed
         the other way: XLA leaves both out.
         """
-        made_by = jaxpr.memo(makers)
         back = tuple(sorted(range(source.type.ndim), key=self.permutation.__getitem__))
-        seen, pending = {source}, [source]
-        while pending:
-            e = made_by.get(pending.pop())
-            if e is not None and e.op == Transpose(back):
-                return True
-            if e is not None and e.op.element_wise:
-                new = {*variables(e.inputs)} - seen
-                seen |= new
-                pending += new
-        return False
+        return any(e.op == Transpose(back) for e in makers_of_elements(jaxpr, source))
 
     def _leaves_the_cache(self, x: ArrayType) -> bool:
         """Whether a kernel that writes the result in order has read more than a core
@@ -198,6 +188,23 @@ def _computed_from(jaxpr: Jaxpr, xs: Sequence[Atom], size: int) -> set[Var] | No
         elif e is not None and not _is_apart(e):
             return None
     return found
+
+
+def makers_of_elements(jaxpr: Jaxpr, x: Var) -> Iterator[Equation]:
+    """The equation that gives an array, and those that give what it is computed from
+    element by element, each once.
+    """
+    made_by = jaxpr.memo(makers)
+    seen, pending = {x}, [x]
+    while pending:
+        e = made_by.get(pending.pop())
+        if e is None:
+            continue
+        yield e
+        if e.op.element_wise:
+            new = {*variables(e.inputs)} - seen
+            seen |= new
+            pending += new
 
 
 def _is_apart(e: Equation) -> bool:
