@@ -264,7 +264,7 @@ def two_to(whole: Value, dtype: DType = dtypes.float64) -> Value:
     return BitcastConvertType(dtype)(shift_left(power, places))
 
 
-def _layout(dtype: DType) -> tuple[DType, Value]:
+def _layout(dtype: DType) -> tuple[Any, Value]:
     """The integers of the bits of floats, and how many of these are the mantissa."""
     integer = np.dtype(f"i{dtype.itemsize}")
     return integer, scalar(int(finfo(dtype).nmant), integer)
