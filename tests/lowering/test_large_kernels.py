@@ -153,6 +153,8 @@ TILES = {
         True,
     ),
     "a convolution": (lambda x: cnp.convolve(x, x[:9]), True),
+    "a factorization": (lambda x: cnp.linalg.qr(x.reshape(-1, 50)), True),
+    "equations": (lambda x: cnp.linalg.solve(x[:2500].reshape(50, 50), x[:50]), False),
 }
 
 

@@ -113,6 +113,8 @@ class Primitive(metaclass=Interned):
     #: whether it only moves elements, in a way in which XLA:CPU widens those of some
     #: dtypes first (``lowering/short_floats.py``)
     as_integers = False
+    #: whether it orders axes anew, or has XLA do so with what it takes and gives
+    orders_axes = False
     #: the operand that overwrites, or is added to, a part of the first one, which it
     #: gives; 0 where that is not what it does
     updates_part = 0

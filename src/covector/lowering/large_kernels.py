@@ -63,8 +63,6 @@ _OF_LIBRARIES, _OF_KERNELS = frozenset({"dot_general", "fft", "sort"}), 16
 _MANY, _PART = 512, 8
 #: operations of which threefry is most
 _DRAW_BITS = frozenset({"random_bits", "random_split"})
-#: what orders axes anew, or is made so by XLA
-_ORDER_AXES = frozenset({"transpose", "conv_general_dilated"})
 
 
 def options_of(jaxpr: Jaxpr, shapes: Iterable[Shape]) -> dict[str, Any]:
@@ -99,7 +97,7 @@ def _has_tiles(jaxpr: Jaxpr) -> bool:
 def _orders_axes(e: Equation) -> bool:
     if e.op.name == "dot_general":
         return max([a.type.ndim for a in e.inputs]) > 2
-    return e.op.name in _ORDER_AXES
+    return bool(e.op.orders_axes)
 
 
 def _most_random_bits(jaxpr: Jaxpr) -> int:

@@ -144,7 +144,10 @@ def _smallest_eigenvalue(at: Evidence) -> str:
         matrix = values[at.spot.index[:-2]] if values.ndim > 2 else values
         if np.isfinite(matrix).all():
             matrix = matrix.astype(complex if matrix.dtype.kind == "c" else float)
-            shown = f": its smallest eigenvalue is {np.linalg.eigvalsh(matrix)[0]:.3g}"
+            made = at.finding.equation
+            triangle = "U" if made is not None and made.op.parameters["upper"] else "L"
+            least = np.linalg.eigvalsh(matrix, triangle)[0]
+            shown = f": its smallest eigenvalue is {least:.3g}"
     return f"the matrix is not positive definite{shown}"
 
 

@@ -92,6 +92,7 @@ class ConvGeneralDilated(Bilinear):
     preferred_element_type: Any = None
 
     linear_operands = ((0,), (1,))
+    orders_axes = True
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:

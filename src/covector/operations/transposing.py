@@ -47,6 +47,7 @@ class Transpose(Primitive):
 
     permutation: tuple[int, ...]
     work = moves
+    orders_axes = True
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if len(self.permutation) != x.ndim or not are_axes(self.permutation, x.ndim):

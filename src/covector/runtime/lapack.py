@@ -24,7 +24,7 @@ PERTURBED = "tridiagonal_solve_perturbed_ffi"
 _OF_VECTORS = frozenset({"geqrf", "geqp3", "orgqr/ungqr", "ormqr/unmqr", "gesdd"})
 #: from how long sides on it does, and up to how long the shorter sides of all matrices
 #: are for which threads cost more than they bring
-_THREADED, _WORTH_THREADS = 32, 256
+_THREADED, _WORTH_THREADS = 32, 512
 
 
 def is_called_by(executable: bytes) -> bool:

@@ -130,6 +130,12 @@ def factor(x):
     return cnp.linalg.cholesky(cnp.outer(x, x) - cnp.eye(3))  # factor
 
 
+@planted(X, operation="cholesky", reason="its smallest eigenvalue is -1")
+def upper_factor(x):
+    a = cnp.triu(cnp.outer(x, x) - cnp.eye(3))
+    return cnp.linalg.cholesky(a, upper=True, symmetrize_input=False)  # upper_factor
+
+
 @planted(X, operation="rem", reason="remainder of a division by 0")
 def remainder(x):
     return cnp.remainder(x, x * 0)  # remainder

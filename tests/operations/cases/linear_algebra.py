@@ -6,7 +6,7 @@ room look at what does not depend on the choice.
 
 import numpy as np
 
-from covector.operations.linear_algebra.cholesky import cholesky
+from covector.operations.linear_algebra.cholesky import Cholesky, cholesky
 from covector.operations.linear_algebra.determined import (
     Determined,
     Turns,
@@ -59,6 +59,12 @@ def _lower(x):
     below = np.tril(x, -1)
     real = np.real(np.einsum("...ii->...i", x))[..., None, :] * np.eye(x.shape[-1])
     return below + np.conj(np.swapaxes(below, -1, -2)) + real
+
+
+def _upper_factor(x):
+    """That of the adjoint, of which the lower triangle is read."""
+    lower = np.linalg.cholesky(_lower(np.conj(np.swapaxes(x, -1, -2))))
+    return np.conj(np.swapaxes(lower, -1, -2))
 
 
 def _triangular(left, lower, transpose, conjugate, unit):
@@ -155,6 +161,10 @@ CASES = [
         lambda x: np.linalg.cholesky(_lower(x)),
         rtol=1e-5,
     ),
+    *[
+        Case(Cholesky(upper=True), (np.conj(np.swapaxes(_positive(x), -1, -2)),), _upper_factor, rtol=1e-5)
+        for x in (_stack, _complex)
+    ],
     _triangular_case((True, True, False, False, False), _square, _columns),
     _triangular_case(
         (False, False, False, False, True), _stack, np.swapaxes(_stack, 1, 2)
@@ -166,6 +176,12 @@ CASES = [
     Case(lu, (_complex[:, :2],), _factors, rtol=1e-5),
     Case(lu, (np.zeros((2, 0)),), _factors),
     Case(LUPivotsToPermutation(4), (_pivots,), _permutation(4), dtypes=("int32",)),
+    Case(
+        LUPivotsToPermutation(4, inverted=True),
+        (_pivots,),
+        lambda x: np.argsort(_permutation(4)(x)).astype(x.dtype),
+        dtypes=("int32",),
+    ),
     Case(solve, (_stack, _stack[..., :2]), np.linalg.solve, rtol=1e-5),
     Case(solve, (_complex, _columns + 1j), np.linalg.solve, rtol=1e-5),
     Case(inverse, (_stack,), np.linalg.inv, rtol=1e-5),

@@ -20,7 +20,7 @@ from covector.numpy.linalg.operands import (
 )
 from covector.numpy.sorting import argsort, sort
 from covector.operations.comparison import lt
-from covector.operations.linear_algebra.cholesky import cholesky as cholesky_
+from covector.operations.linear_algebra.cholesky import Cholesky
 from covector.operations.linear_algebra.eigh import Eigh
 from covector.operations.linear_algebra.matrices import (
     adjoint,
@@ -84,16 +84,14 @@ def cholesky(
     x = square_matrices("cholesky", a)
     if symmetrize_input:
         x = hermitian_part(x)
-    elif upper:
-        x = adjoint(x)
-    out = cholesky_(x)
+    out = Cholesky(upper)(x)
     values = values_of(out)
     if values is not None and np.isnan(values).any() and not isnan(x).any():
         raise LinAlgError(
             f"cholesky needs positive definite matrices, but got {x.type} of which one "
             "is not."
         )
-    return adjoint(out) if upper else out
+    return out
 
 
 def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:

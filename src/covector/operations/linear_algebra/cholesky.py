@@ -1,22 +1,22 @@
-"""``Cholesky``: A = L Lᴴ of Hermitian, positive definite matrices."""
+"""``Cholesky``: A = L Lᴴ, or Uᴴ U, of Hermitian, positive definite matrices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import Batched, LinearMaps, Value, Values
-from covector.core.convert import scalar
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.lowering.spelling import HloResults, HloValue
 from covector.operations.broadcasting import move_axis
 from covector.operations.linear_algebra import lapack, unrolled
 from covector.operations.linear_algebra.matrices import (
-    as_diagonal,
-    diagonal,
+    adjoint,
+    half_of_hermitian,
     hermitian_of_lower,
     lower_triangle,
     matmul,
+    upper_triangle,
 )
 from covector.operations.linear_algebra.triangular_solve import TriangularSolve
 
@@ -24,33 +24,25 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 
+@operation
 class Cholesky(Primitive):
-    """The lower triangular L, with a positive diagonal, of A = L Lᴴ.
+    """The lower triangular L, with a positive diagonal, of A = L Lᴴ; or Lᴴ, if upper.
 
-    Only the lower triangle of A is read, and of its diagonal the real parts. Where A is
-    not positive definite, L is NaN.
+    Only that triangle of A is read, and of its diagonal the real parts. Where A is not
+    positive definite, the factor is NaN.
     """
+
+    upper: bool = False
 
     def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
         lapack.check_matrices("cholesky", a, square=True)
         return (a.strong(),)
 
     def differential(self, out: Value, a: Value) -> LinearMaps:
-        # dA = dL Lᴴ + L dLᴴ, so L⁻¹ dA L⁻ᴴ = (L⁻¹ dL) + (L⁻¹ dL)ᴴ, where L⁻¹ dL is
-        # lower triangular with a real diagonal: it is the lower triangle of the left
-        # side, with half of the diagonal.
-        solve = TriangularSolve(left_side=True, lower_triangular=True)
-        solve_adjoint = TriangularSolve(
-            left_side=False, lower_triangular=True, transpose_a=True, conjugate_a=True
-        )
-        half = scalar(0.5, a.type.dtype)
-
-        def push(da: Value) -> Value:
-            s = solve_adjoint(out, solve(out, hermitian_of_lower(da)))
-            s = lower_triangle(s, -1) + half * as_diagonal(diagonal(s))
-            return matmul(out, s)
-
-        return [push]
+        if not self.upper:
+            return [_differential(out)]
+        push = _differential(adjoint(out))
+        return [lambda da: adjoint(push(adjoint(da)))]
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
@@ -64,16 +56,40 @@ class Cholesky(Primitive):
         if not type.size:
             return a
         if unrolled.are_many_and_small(type):
+            if self.upper:
+                return ctx.through(lambda a: [adjoint(cholesky(adjoint(a)))], a)
             return unrolled.side_by_side(ctx, [unrolled.cholesky], [a])
         type = type.strong()
         types = [type, lapack.info_of(type)]
-        potrf = lapack.Routine("potrf", {"uplo": "L"}, overwritten={0: 0})
-        outs = lapack.call(ctx, potrf, [a], [type], types)
+        # Aᵀ = Uᴴ U with U = Lᵀ
+        uplo = {"uplo": "L" if self.upper else "U"}
+        potrf = lapack.Routine("potrf", uplo, overwritten={0: 0})
+        outs = lapack.call_transposed(ctx, potrf, [a], [type], types)
+        triangle = upper_triangle if self.upper else lower_triangle
 
-        def triangle(x: Value, info: Value) -> Sequence[Value]:
-            return [lapack.where_done(info, lower_triangle(x))]
+        def done(x: Value, info: Value) -> Sequence[Value]:
+            return [lapack.where_done(info, triangle(x))]
 
-        return lapack.finished(ctx, triangle, types, outs)
+        return lapack.finished(ctx, done, types, outs)
+
+
+def _differential(factor: Value) -> Callable[[Value], Value]:
+    """How L changes with the lower triangle of A.
+
+    dA = dL Lᴴ + L dLᴴ, so L⁻¹ dA L⁻ᴴ = (L⁻¹ dL) + (L⁻¹ dL)ᴴ, where L⁻¹ dL is lower
+    triangular with a real diagonal: it is the lower triangle of the left side, with
+    half of the diagonal.
+    """
+    solve = TriangularSolve(left_side=True, lower_triangular=True)
+    solve_adjoint = TriangularSolve(
+        left_side=False, lower_triangular=True, transpose_a=True, conjugate_a=True
+    )
+
+    def push(da: Value) -> Value:
+        s = solve_adjoint(factor, solve(factor, hermitian_of_lower(da)))
+        return matmul(factor, half_of_hermitian(s))
+
+    return push
 
 
 cholesky = Cholesky()

@@ -1,6 +1,6 @@
 """``LU``: P A = L U with partial pivoting, of matrices of any shape.
 
-Also ``LUPivotsToPermutation``, and ``solved``, the solution of equations from factors.
+Also ``LUPivotsToPermutation``, the order of rows that the pivots lead to.
 """
 
 from collections.abc import Sequence
@@ -103,10 +103,12 @@ def _with_ones(x: Value, start: int) -> Value:
 class LUPivotsToPermutation(Primitive):
     """The order ``[..., size]`` of rows that exchanges ``[..., k]``, in turn, lead to.
 
-    Row i of P A is row ``permutation[i]`` of A.
+    Row i of P A is row ``permutation[i]`` of A. If ``inverted``, the order that leads
+    back: row i of A is row ``permutation[i]`` of P A.
     """
 
     size: int
+    inverted: bool = False
 
     name = "lu_pivots_to_permutation"
     work = moves
@@ -133,7 +135,8 @@ class LUPivotsToPermutation(Primitive):
         stack = pivots.shape[:-1]
         order = np.empty((*stack, self.size), np.int32)
         order[...] = np.arange(self.size)
-        for i in range(pivots.shape[-1]):
+        turns = range(pivots.shape[-1])
+        for i in reversed(turns) if self.inverted else turns:
             j = pivots[..., i : i + 1].astype(np.int64)
             there = np.take_along_axis(order, j, -1)
             np.put_along_axis(order, j, order[..., i : i + 1], -1)
@@ -154,8 +157,9 @@ class LUPivotsToPermutation(Primitive):
         turn = stage(_before_turn, [out, one, INDEX]).jaxpr
 
         def body(inner: "Lowering", i: HloValue, place: HloValue) -> Sequence[HloValue]:
-            last_turn = inner.constant(turns - 1, INDEX)
-            i = inner.op("stablehlo.subtract", [last_turn, i], [INDEX])
+            if not self.inverted:
+                last_turn = inner.constant(turns - 1, INDEX)
+                i = inner.op("stablehlo.subtract", [last_turn, i], [INDEX])
             j = inner.op(
                 "stablehlo.dynamic_slice",
                 [pivots, *[inner.constant(0, INDEX)] * last, i],
@@ -171,19 +175,13 @@ def _before_turn(place: Value, j: Value, i: Value) -> Sequence[Value]:
     """Where the rows at ``place`` were before those at i and at j ``[..., 1]`` were
     exchanged.
 
-    From the last turn to the first, this is the permutation, and each element of it is
-    found by itself; the other way each turn would have to look into the order.
+    From the last turn to the first, this is the permutation, and from the first to the
+    last its inverse. Each element is found by itself; to exchange elements of the order
+    instead, each turn would have to look into it.
     """
     shape = place.type.shape
     j = BroadcastInDim(shape, tuple(range(len(shape))))(j)
     return [where(eq(place, i), j, where(eq(place, j), i, place))]
-
-
-def solved(factors: Value, permutation: Value, b: Value) -> Value:
-    """The x with A x = b, from L and U of P A = L U."""
-    b = rows_at(b, permutation)
-    y = TriangularSolve(True, True, unit_diagonal=True)(factors, b)
-    return TriangularSolve(True, False)(factors, y)
 
 
 lu = LU()

@@ -118,9 +118,14 @@ def hermitian_of_lower(x: Value) -> Value:
 
     The imaginary parts on the diagonal count as zero.
     """
-    below = lower_triangle(x, -1)
-    diag = convert(real_part(diagonal(x)), x.type.dtype)
-    return below + adjoint(below) + as_diagonal(diag)
+    half = half_of_hermitian(x)
+    return half + adjoint(half)
+
+
+def half_of_hermitian(x: Value) -> Value:
+    """The lower triangle, with half of the diagonal."""
+    on_diagonal = where(mask(x.type.shape, eq), x * scalar(0.5, x.type.dtype), x)
+    return lower_triangle(on_diagonal)
 
 
 def hermitian_part(x: Value) -> Value:

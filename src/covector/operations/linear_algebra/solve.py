@@ -1,7 +1,8 @@
 """Square systems of equations, inverses and determinants, by LU factors.
 
 Each is one operation, whose derivative is a formula of its result and not that of the
-factors.
+factors. These are those of Aᵀ, which LAPACK finds where A is in memory: its columns are
+the rows of A (``lapack.call_transposed``).
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from covector.operations.casting import convert
 from covector.operations.comparison import eq, ne
 from covector.operations.creation import Iota
 from covector.operations.linear_algebra import lapack, unrolled
-from covector.operations.linear_algebra.lu import LUPivotsToPermutation, lu, solved
+from covector.operations.linear_algebra.lu import LUPivotsToPermutation, lu
 from covector.operations.linear_algebra.matrices import (
     as_diagonal,
     diagonal,
@@ -37,10 +38,14 @@ from covector.operations.linear_algebra.matrices import (
     imaginary,
     matmul,
     real_part,
+    rows_at,
     trace_of_product,
     transposed,
 )
-from covector.operations.linear_algebra.triangular_solve import solve_together
+from covector.operations.linear_algebra.triangular_solve import (
+    TriangularSolve,
+    solve_together,
+)
 from covector.operations.logarithms import log
 from covector.operations.magnitude import abs_, sign
 from covector.operations.reductions import ReduceMax, ReduceProd
@@ -70,14 +75,14 @@ class Solve(Primitive):
 
     def linearize(self, active: Sequence[bool], a: Value, b: Value) -> Linearized:
         # A x = b, so A dx = db − dA x
-        factors = factored(a)
-        x = solved(*factors, b)
+        factors = _factored(a)
+        x = _solved(*factors, b)
 
         def push(da: Value | None, db: Value | None) -> Sequence[Value]:
             change = zeros(b.type) if db is None else db
             if da is not None:
                 change = change - matmul(da, x)
-            return (solved(*factors, change),)
+            return (_solved(*factors, change),)
 
         return (x,), push
 
@@ -93,14 +98,17 @@ class Solve(Primitive):
         return (self(*align(size, args, dims)),), (0,)
 
     def work(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> Work:
-        return Work(program=stage(lambda a, b: [solved(*factored(a), b)], types).jaxpr)
+        return Work(program=stage(self._formula, types).jaxpr)
 
     def lower(self, ctx: "Lowering", a: HloValue, b: HloValue) -> HloResults:
         types = ctx.in_types
         if unrolled.are_many_and_small_systems(*types):
             steps = unrolled.solve(*types[1].shape[-2:])
             return unrolled.side_by_side(ctx, steps, [a, b])
-        return ctx.through(lambda a, b: [solved(*factored(a), b)], a, b)
+        return ctx.through(self._formula, a, b)
+
+    def _formula(self, a: Value, b: Value) -> Sequence[Value]:
+        return [_solved(*_factored(a), b)]
 
 
 class _OfSquare(Primitive):
@@ -146,7 +154,7 @@ class Inverse(_OfSquare):
         return a
 
     def formula(self, a: Value) -> Value:
-        return solved(*factored(a), identity(a.type.shape, a.type.dtype))
+        return _solved(*_factored(a), identity(a.type.shape, a.type.dtype))
 
     def steps(self, n: int) -> Sequence[unrolled.Step]:
         return unrolled.inverse(n)
@@ -185,7 +193,7 @@ class Determinant(_OfSquare):
         return super().lower(ctx, a)
 
     def formula(self, a: Value) -> Value:
-        factors, pivots = lu(a)
+        factors, pivots = lu(transposed(a))
         return _product(diagonal(factors)) * _sign(pivots, a.type.dtype)
 
     def steps(self, n: int) -> Sequence[unrolled.Step]:
@@ -235,11 +243,11 @@ def _cofactor(x: Sequence[Value], row: int, column: int) -> Value:
 
 def _adjugate_by_factors(a: Value) -> Value:
     """Where A is singular, that of a matrix which differs from it by rounding."""
-    factors, pivots = lu(a)
-    permutation = LUPivotsToPermutation(a.type.shape[-1])(pivots)
+    factors, pivots = lu(transposed(a))
+    factors = transposed(factors)
     regular = factors + as_diagonal(_in_place_of_zeros(a, diagonal(factors)))
     det = _product(diagonal(regular)) * _sign(pivots, a.type.dtype)
-    inverse = solved(regular, permutation, identity(a.type.shape, a.type.dtype))
+    inverse = _solved(regular, _order(pivots), identity(a.type.shape, a.type.dtype))
     stack = tuple(range(det.type.ndim))
     return inverse * BroadcastInDim(a.type.shape, stack)(det)
 
@@ -281,16 +289,29 @@ class SignAndLogDeterminant(lapack.OnMatrices):
         return ctx.through(self._formula, a)
 
     def _formula(self, a: Value) -> Sequence[Value]:
-        factors, pivots = lu(a)
+        factors, pivots = lu(transposed(a))
         pivot = diagonal(factors)
         directions = _product(sign(pivot)) * _sign(pivots, a.type.dtype)
         return directions, ReduceSum((pivot.type.ndim - 1,))(log(abs_(pivot)))
 
 
-def factored(a: Value) -> tuple[Value, Value]:
-    """L and U in one matrix, and the permutation of the rows."""
-    factors, pivots = lu(a)
-    return factors, LUPivotsToPermutation(a.type.shape[-2])(pivots)
+def _factored(a: Value) -> tuple[Value, Value]:
+    """Uᵀ and Lᵀ of P Aᵀ = L U in one matrix, and the order of the rows of P⁻¹.
+
+    So A = Uᵀ Lᵀ P, where Lᵀ is the one with ones on its diagonal.
+    """
+    factors, pivots = lu(transposed(a))
+    return transposed(factors), _order(pivots)
+
+
+def _order(pivots: Value) -> Value:
+    return LUPivotsToPermutation(pivots.type.shape[-1], inverted=True)(pivots)
+
+
+def _solved(factors: Value, order: Value, b: Value) -> Value:
+    """The x with A x = b."""
+    y = TriangularSolve(True, True)(factors, b)
+    return rows_at(TriangularSolve(True, False, unit_diagonal=True)(factors, y), order)
 
 
 def _product(x: Value) -> Value:

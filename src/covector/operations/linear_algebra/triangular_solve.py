@@ -104,14 +104,15 @@ class TriangularSolve(Primitive):
         if self.conjugate_a and not self.transpose_a:
             (a,) = lapack.finished(ctx, lambda x: [conjugate(x)], types[:1], [a])
         complex_transpose = self.conjugate_a and dtypes.is_complex(types[0].dtype)
+        # With M = Aᵀ, op(A) x = b is xᵀ op(M) = bᵀ.
         attributes = {
-            "side": "L" if self.left_side else "R",
-            "uplo": "L" if self.lower_triangular else "U",
+            "side": "R" if self.left_side else "L",
+            "uplo": "U" if self.lower_triangular else "L",
             "trans_x": ("C" if complex_transpose else "T") if self.transpose_a else "N",
             "diag": "U" if self.unit_diagonal else "N",
         }
         trsm = lapack.Routine("trsm", attributes, overwritten={1: 0})
-        return lapack.call(ctx, trsm, [a, b], types, types[1:])
+        return lapack.call_transposed(ctx, trsm, [a, b], types, types[1:])
 
     def _steps(self, a: ArrayType, b: ArrayType) -> Sequence[unrolled.Step]:
         """The number of small real systems, which are solved by substitution."""

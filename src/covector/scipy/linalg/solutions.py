@@ -25,7 +25,7 @@ from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.selection import where
 from covector.operations.casting import convert
 from covector.operations.creation import Iota
-from covector.operations.linear_algebra.lu import LUPivotsToPermutation, solved
+from covector.operations.linear_algebra.lu import LUPivotsToPermutation
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     as_diagonal,
@@ -40,7 +40,6 @@ from covector.operations.linear_algebra.matrices import (
 from covector.operations.linear_algebra.schur import Schur
 from covector.operations.linear_algebra.triangular_solve import TriangularSolve
 from covector.operations.magnitude import abs_
-from covector.operations.sorting import Sort
 
 __all__ = [
     "cho_solve",
@@ -289,22 +288,22 @@ def lu_solve(
             f"lu_solve of {x.type} needs a pivot for each row, but got {order.type}."
         )
     y, one = right_sides("lu_solve", x, y)
-    n = x.type.shape[-1]
-    order = LUPivotsToPermutation(n)(convert(order, dtypes.int32))
-    x, y, rows = in_one_stack("lu_solve", x, y, order[..., None])
-    return as_given(_by_factors(x, rows[..., 0], y, op), one)
+    rows = LUPivotsToPermutation(x.type.shape[-1], inverted=op > 0)
+    order = rows(convert(order, dtypes.int32))
+    x, y, order = in_one_stack("lu_solve", x, y, order[..., None])
+    return as_given(_by_factors(x, order[..., 0], y, op), one)
 
 
 def _by_factors(factors: Value, order: Value, y: Value, op: int) -> Array:
+    """The x with op(A) x = y, from L and U of P A = L U; order: the rows of P, or those
+    of P⁻¹ where op is 1 or 2.
+    """
+    whole = TriangularSolve(True, False, op > 0, op == 2)
+    unit = TriangularSolve(True, True, op > 0, op == 2, unit_diagonal=True)
     if not op:
-        return solved(factors, order, y)
-    # P A = L U, so Aᵀ = Uᵀ Lᵀ P
-    y = TriangularSolve(True, False, True, op == 2)(factors, y)
-    unit = TriangularSolve(True, True, True, op == 2, unit_diagonal=True)
-    rank = order.type.ndim
-    rows = Iota(dtypes.int32, order.type.shape, rank - 1)()
-    _, inverse = Sort(rank - 1)(order, rows)
-    return rows_at(unit(factors, y), inverse)
+        return whole(factors, unit(factors, rows_at(y, order)))
+    # Aᵀ = Uᵀ Lᵀ P
+    return rows_at(unit(factors, whole(factors, y)), order)
 
 
 def solve_sylvester(
