@@ -96,7 +96,14 @@ def _softmax_on_host(x: HostArray, *, axes: tuple[int, ...]) -> HostArray:
 def _softmax(x: Value, *, axes: tuple[int, ...]) -> Array:
     """The softmax of all elements."""
     powers = cnp.exp(_shifted(x, axes, None, _below_infinity)[0])
-    return powers / cnp.sum(powers, axes, keepdims=True)
+    return powers * _inverse(cnp.sum(powers, axes, keepdims=True))
+
+
+def _inverse(total: Value) -> Array:
+    """1 / total, which is multiplied by: XLA writes a division so in any case, but not
+    the derivative of one, which reads its result and its operand.
+    """
+    return 1 / total
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
@@ -126,7 +133,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     powers = cnp.exp(_shifted(x, axis, where, _below_infinity)[0])
     powers = cnp.where(where, powers, 0)
     total = cnp.sum(powers, axis, keepdims=True)
-    return powers / cnp.where(total == 0, 1, total)
+    return powers * _inverse(cnp.where(total == 0, 1, total))
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
