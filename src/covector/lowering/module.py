@@ -34,7 +34,7 @@ _SEPARATE = '{inlineable = "false"}'
 # What XLA:CPU makes of a small loop, a call that is one kernel, it makes of this call.
 _ONE_KERNEL = '{inlineable = "false", xla_cpu_small_call = "true"}'
 
-_updates_part = attrgetter("op.updates_part")
+_updates_part, _repeats = attrgetter("op.updates_part"), attrgetter("op.repeats")
 
 
 class Lowering:
@@ -223,13 +223,10 @@ class Lowering:
         What an operation is lowered as, staged meanwhile, has the line of its equation.
         """
         isolated = jaxpr is self.whole or jaxpr is self.apart
-        if any(map(_updates_part, jaxpr.equations)) and self.module.is_of_one_cpu:
-            # Many programs have none.
-            from covector.lowering.in_place import (  # noqa: PLC0415
-                with_updates_in_place,
-            )
-
-            jaxpr = jaxpr.memo(with_updates_in_place, self.least_in_place)
+        if any(map(_updates_part, jaxpr.equations)) or any(
+            map(_repeats, jaxpr.equations)
+        ):
+            jaxpr = self._for_one_cpu(jaxpr)
         env: dict[Var, HloValue] = dict(zip(jaxpr.inputs, operands, strict=True))
         outer = self.jaxpr, self.is_isolated, self.equation, self.location
         running_outside = running.equation
@@ -258,6 +255,29 @@ class Lowering:
         if self.orders is not None:
             outs = [self.orders.plain(self, x) for x in outs]
         return outs
+
+    def _for_one_cpu(self, jaxpr: Jaxpr) -> Jaxpr:
+        """The program in which XLA finds what it needs to know on one CPU; for other
+        devices as it is.
+        """
+        if not self.module.is_of_one_cpu:
+            return jaxpr
+        found = jaxpr
+        if any(map(_updates_part, jaxpr.equations)):  # in few programs
+            from covector.lowering.in_place import (  # noqa: PLC0415
+                with_updates_in_place,
+            )
+
+            found = jaxpr.memo(with_updates_in_place, self.least_in_place)
+        if any(map(_repeats, jaxpr.equations)):
+            from covector.lowering.own_broadcasts import (  # noqa: PLC0415
+                with_own_broadcasts,
+            )
+
+            found = found.memo(with_own_broadcasts)
+        if jaxpr is self.whole:
+            self.whole = found
+        return found
 
     def lowered(
         self, equation: Equation, values: Sequence[HloValue]

@@ -162,7 +162,12 @@ CASES = [
         rtol=1e-5,
     ),
     *[
-        Case(Cholesky(upper=True), (np.conj(np.swapaxes(_positive(x), -1, -2)),), _upper_factor, rtol=1e-5)
+        Case(
+            Cholesky(upper=True),
+            (np.conj(np.swapaxes(_positive(x), -1, -2)),),
+            _upper_factor,
+            rtol=1e-5,
+        )
         for x in (_stack, _complex)
     ],
     _triangular_case((True, True, False, False, False), _square, _columns),
