@@ -3,6 +3,7 @@ its variable.
 """
 
 import platform
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,55 @@ def test_large_blocks_come_from_the_heap():
 @glibc
 def test_the_switch_leaves_them_to_the_kernel():
     assert output_of(COUNT_LARGE_MAPS, COVECTOR_KEEP_MEMORY="0") == "False False"
+
+
+LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+# How much of an array beyond the first one is in large pages, and what the heap is said
+# to keep.
+COUNT_LARGE_PAGES = """
+import numpy as np
+import covector.numpy as cnp
+from covector.runtime import memory
+x = cnp.asarray(np.ones(1 << 20, np.float32)) + 1
+before, kept = large(), memory.heap().kept
+y = cnp.exp(cnp.asarray(np.ones(1 << 20, np.float32)))
+y = cnp.zeros(1 << 24) + x[0]
+print(size() > 1 << 30, large() - before > 1 << 25, kept < 1 << 28)
+"""
+COUNTED = """
+def total(name, inside=None):
+    found = 0
+    for line in open("/proc/self/smaps"):
+        first, *rest = line.split()
+        if not first.endswith(":"):
+            inside = rest[-1] == "[heap]"
+        elif inside and first == name:
+            found += int(rest[0]) << 10
+    return found
+size, large = lambda: total("Size:"), lambda: total("AnonHugePages:")
+"""
+
+
+@glibc
+@pytest.mark.skipif(
+    not LARGE_PAGES.exists() or "[never]" in LARGE_PAGES.read_text(encoding="utf-8"),
+    reason="the kernel has no large pages",
+)
+def test_the_heap_is_of_large_pages_and_keeps_what_was_in_use():
+    assert output_of(COUNTED + COUNT_LARGE_PAGES) == "True True True"
+
+
+@glibc
+def test_where_address_space_is_limited_the_heap_does_not_grow_beforehand():
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (1 << 35, resource.RLIM_INFINITY))
+{COUNTED}
+from covector.runtime import client
+client.cpu_device()
+print(size() < 1 << 30)
+"""
+    assert output_of(code) == "True"
 
 
 @glibc

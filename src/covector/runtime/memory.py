@@ -1,6 +1,6 @@
 """The host's allocator, and what is said when there is no memory left.
 
-The policy: glibc keeps large freed blocks.
+The policy: glibc keeps large freed blocks, in large pages.
 
 By default glibc maps every block above a threshold (at most 32 MiB) from the kernel and
 unmaps it when it is freed, so each large result of a program faults in fresh zero
@@ -9,24 +9,35 @@ faster; the price is that the process holds on to its largest footprint. Threads
 heaps of their own, of 64 MB at most. One for all would keep their large blocks too, but
 what the compiler leaves in it takes calls of hundreds of arrays twice as long.
 
+Linux gives pages of 2 MB to those who ask, as NumPy does for its arrays. The first 2 GB
+of the heap are of such pages, of which a processor knows the places of more memory:
+``x[i]`` of 4 million numbers takes 0.65 of the time, ``sin`` of 16 million 0.8. Pages
+that were touched stay small, so the heap grows before there is anything in it: in
+address space alone, and not where that is limited.
+
 ``COVECTOR_KEEP_MEMORY=0`` in the environment leaves glibc's own policy in place.
 """
 
 import ctypes
 import functools
 import importlib
+import mmap
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from covector import variables
 from covector.errors import OutOfMemory
 
 # The parameters of mallopt(3), numbered as in glibc's malloc.h.
-_TRIM_THRESHOLD = -1
+_TRIM_THRESHOLD, _TOP_PAD = -1, -2
 _MMAP_MAX = -4
 
 # mallopt takes a C int, so no trim threshold is larger.
 _NEVER_TRIM = 2**31 - 1
+#: bytes by which the heap grows, and which it keeps at its end: what is free there is
+#: to stay below the threshold
+_GROWTH = 2**31 - 2**27
 
 
 #: bytes from which a block is large: glibc may give it back as soon as it is freed
@@ -47,7 +58,37 @@ def keep_memory() -> bool:
     except (AttributeError, OSError):
         return False
     settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _NEVER_TRIM))
-    return all([mallopt(name, value) == 1 for name, value in settings])
+    kept = all([mallopt(name, value) == 1 for name, value in settings])
+    if kept and not _is_short():
+        _grow()
+        mallopt(_TOP_PAD, _GROWTH)
+    return kept
+
+
+def _is_short() -> bool:
+    """Whether address space, or what may be promised, is limited."""
+    try:
+        limits = Path("/proc/self/limits").read_text(encoding="utf-8").splitlines()
+        policy = Path("/proc/sys/vm/overcommit_memory").read_text(encoding="utf-8")
+    except OSError:
+        return True
+    ours = [x for x in limits if x.startswith(("Max address space", "Max data size"))]
+    return policy.strip() == "2" or any(
+        [x.split()[-3] != "unlimited" for x in ours]  # the soft one
+    )
+
+
+def _grow() -> None:
+    """Let the heap grow, and ask for large pages there."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.restype, libc.free.argtypes = None, [ctypes.c_void_p]
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    block = libc.malloc(_GROWTH)
+    if block is not None:
+        start = -(-block // mmap.PAGESIZE) * mmap.PAGESIZE
+        libc.madvise(start, block + _GROWTH - start, mmap.MADV_HUGEPAGE)
+        libc.free(block)
 
 
 def keeps_memory() -> bool:
@@ -95,7 +136,24 @@ def heap() -> Heap | None:
         return None
     mallinfo2.restype = _MallInfo
     found = mallinfo2()
-    return Heap(found.uordblks, found.fordblks, found.hblkhd)
+    kept = max(found.fordblks - _untouched(), 0)
+    return Heap(found.uordblks, kept, found.hblkhd)
+
+
+def _untouched() -> int:
+    """The bytes of the heap that are address space alone."""
+    try:
+        lines = Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0
+    size, inside = 0, False
+    for line in lines:
+        first, *rest = line.split()
+        if not first.endswith(":"):
+            inside = rest[-1] == "[heap]"
+        elif inside and first in ("Size:", "Rss:"):
+            size += int(rest[0]) * (1024 if first == "Size:" else -1024)
+    return size
 
 
 # -- when there is none left -----------------------------------------------------------
