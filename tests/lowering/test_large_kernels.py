@@ -15,6 +15,7 @@ from covector.runtime.compile_options import (
     DISABLED_PASSES,
     DIVISION_AMONG_CORES,
     LONG_VECTORS,
+    STEPS_BESIDE_EACH_OTHER,
     VECTOR_WIDTH,
     WITHOUT_TILES,
 )
@@ -167,6 +168,41 @@ def turned(x):
 def test_only_what_orders_axes_has_tiles(name):
     fun, tiles = TILES[name]
     assert (WITHOUT_TILES not in options_of(fun, X)) == tiles
+
+
+CHAINS = {
+    "one function": (cnp.exp, False),
+    "a function of a function": (lambda x: cnp.log1p(cnp.exp(x)), True),
+    "an angle": (cnp.sin, True),
+    "random numbers": (lambda x: random.normal(random.key(0), x.shape), True),
+    "… in a loop": (lambda x: lax.map(cv.nn.softplus, x[None]), True),
+    "sums and products": (lambda x: x * x + x, False),
+    "much else": (lambda x: (cnp.sin(x[:600]), x + 1, x[::-1] * 2), False),
+    "short rows": (lambda x: cnp.sin(x.reshape(-1, 50)), False),
+    "long rows": (lambda x: cnp.sin(x.reshape(-1, 500)), True),
+    "a formula of many parts": (
+        lambda x: cv.scipy.special.gammaln(x) + cnp.sin(x),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_long_chains_of_several_elements_are_beside_each_other(name):
+    fun, chains = CHAINS[name]
+    assert (STEPS_BESIDE_EACH_OTHER in options_of(fun, X)) == chains
+
+
+def test_what_is_beside_each_other_changes_no_bits():
+    x = np.linspace(-9, 9, 5001, dtype=np.float32)
+
+    def fun(x):
+        y = cv.nn.softplus(cnp.sin(x * 3))
+        return y, random.normal(random.key(1), (5001,)), cnp.tanh(y) ** 1.5
+
+    alone = jit(fun, compiler_options={STEPS_BESIDE_EACH_OTHER: 1})(x)
+    for found, wanted in zip(jit(fun)(x), alone, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 DRAWS = {

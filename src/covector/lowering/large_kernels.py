@@ -1,5 +1,5 @@
 """How XLA for CPUs makes kernels of large arrays: on several cores or one, by tiles or
-not, and with vectors of how many bits.
+not, with vectors of how many bits, and how many of these beside each other.
 
 *On one core.* XLA divides a kernel among cores from about 256 KB that it reads and
 writes. But to wake a core takes some 30 µs, in which one alone adds 100,000 numbers. So
@@ -11,6 +11,10 @@ change their order, and slow elsewhere.
 
 *With long vectors.* Random bits take two thirds of the time in registers of 512 bits,
 of which XLA uses half. Other kernels gain little, and those of short rows lose.
+
+*Beside each other.* In a chain of functions each instruction waits for the one before.
+A processor takes others meanwhile, of the next elements, but where an element has some
+hundred instructions it does not look as far. LLVM then interleaves four elements.
 
 (Decision 40 has the times.)
 """
@@ -35,6 +39,7 @@ from covector.runtime.compile_options import (
     DISABLED_PASSES,
     DIVISION_AMONG_CORES,
     LONG_VECTORS,
+    STEPS_BESIDE_EACH_OTHER,
     VECTOR_WIDTH,
     WITHOUT_TILES,
 )
@@ -61,6 +66,12 @@ _OF_LIBRARIES, _OF_KERNELS = frozenset({"dot_general", "fft", "sort"}), 16
 #: Elements of an array of random bits, and of one of short rows, from which they take
 #: time; and what part of the largest array is to be random bits for long vectors.
 _MANY, _PART = 512, 8
+#: Operations for each byte that is read or written from which a chain of instructions
+#: is long, and how many of them a processor then takes beside each other, in rows that
+#: are not shorter than this.
+_LONG_CHAIN, _BESIDE, _ROW = 3, 4, 128
+#: Functions whose formulas have many parts that do not wait for each other.
+_OF_MANY_PARTS = frozenset({"lgamma", "digamma", "polygamma", "zeta"})
 #: operations of which threefry is most
 _DRAW_BITS = frozenset({"random_bits", "random_split"})
 
@@ -73,15 +84,18 @@ def options_of(jaxpr: Jaxpr, shapes: Iterable[Shape]) -> dict[str, Any]:
         found[DISABLED_PASSES] = DIVISION_AMONG_CORES
     if not jaxpr.memo(_has_tiles):
         found[WITHOUT_TILES] = "true"
+    many = [shape for shape in shapes if math.prod(shape) >= _MANY]
+    if _are_mostly_chains(jaxpr) and not any([_has_rows_of(s, _ROW) for s in many]):
+        found[STEPS_BESIDE_EACH_OTHER] = _BESIDE
     if jaxpr.memo(_most_random_bits) >= max(_MANY, largest // _PART) and not any(
-        [_has_short_rows(shape) and math.prod(shape) >= _MANY for shape in shapes]
+        [_has_rows_of(s, _SHORT) for s in many]
     ):
         found[VECTOR_WIDTH] = LONG_VECTORS
     return found
 
 
-def _has_short_rows(shape: Shape) -> bool:
-    return 1 < (1, *shape)[-1] < _SHORT
+def _has_rows_of(shape: Shape, less: int) -> bool:
+    return 1 < (1, *shape)[-1] < less
 
 
 # -- tiles, and vectors ----------------------------------------------------------------
@@ -108,6 +122,32 @@ def _most_random_bits(jaxpr: Jaxpr) -> int:
     return max([0, *inside, *drawn])
 
 
+def _are_mostly_chains(jaxpr: Jaxpr) -> bool:
+    """Whether most of the time of its kernels goes to long chains of instructions."""
+    chains, others = jaxpr.memo(_chains)
+    return chains > others
+
+
+def _chains(jaxpr: Jaxpr) -> tuple[int, int]:
+    """The operations and bytes of kernels in which an element takes many operations
+    for each number that is read or written, and of others (memoise on the program).
+    """
+    written = jaxpr.memo(inlined, in_place)
+    chains = others = 0
+    if any([e.op.name in _OF_MANY_PARTS for e in written.equations]):
+        return 0, 1
+    for e in written.equations:
+        for r in e.op.regions:
+            inside = r.jaxpr.memo(_chains)
+            chains, others = chains + inside[0], others + inside[1]
+    for operations, moved in _Kernels(written).work():
+        if operations > _LONG_CHAIN * moved:
+            chains += operations + moved
+        else:
+            others += operations + moved
+    return chains, others
+
+
 # -- one core --------------------------------------------------------------------------
 
 
@@ -126,7 +166,7 @@ def _longest(jaxpr: Jaxpr) -> int:
     """The most operations and bytes of one kernel (memoise on the program)."""
     written = jaxpr.memo(inlined, in_place)
     inside = [r.jaxpr.memo(_longest) for e in written.equations for r in e.op.regions]
-    return max([0, *inside, *_Kernels(written).work()])
+    return max([0, *inside, *map(sum, _Kernels(written).work())])
 
 
 class _Kernels(Islands):
@@ -145,14 +185,14 @@ class _Kernels(Islands):
                 read = _large(e.inputs)
                 self.add(e, [v for v in read if v not in self._in_memory])
 
-    def work(self) -> Iterable[int]:
+    def work(self) -> list[tuple[int, int]]:
         """The operations of each island, and the bytes that it reads and writes."""
         operations: Counter[Var | None] = Counter()
         for e in self.computed:
             operations[self.root_of(e)] += _operations(e)
         moved = self._moved()
         return [
-            n + sum([v.type.nbytes for v in moved[k]]) for k, n in operations.items()
+            (n, sum([v.type.nbytes for v in moved[k]])) for k, n in operations.items()
         ]
 
     def _moved(self) -> dict[Var | None, set[Var]]:
@@ -190,7 +230,7 @@ def _operations(e: Equation) -> int:
     operations = max(_each(e) * type_.size, operations_of(e.work or Work()))
     if e.op.name in _KEYED:
         operations = _BY_KEYS * e.inputs[0].type.size
-    if _has_short_rows(type_.shape) or e.op.name == "conv_general_dilated":
+    if _has_rows_of(type_.shape, _SHORT) or e.op.name == "conv_general_dilated":
         return _WITHOUT_VECTORS * operations
     return operations
 

@@ -26,12 +26,16 @@ WITHOUT_TILES = "xla_cpu_disable_tiled_emitter"
 #: the bits of registers that LLVM is to use for vectors, if the processor has them; and
 #: twice as many as XLA would have
 VECTOR_WIDTH, LONG_VECTORS = "xla_cpu_prefer_vector_width", 512
+#: How many steps of a loop over vectors LLVM takes beside each other: of its own choice
+#: one, where a step has many instructions. An option of LLVM, and in force while the
+#: program is compiled.
+STEPS_BESIDE_EACH_OTHER = "-force-vector-interleave"
 #: passes of XLA that a program is compiled without, and the one that divides kernels
 #: among cores
 DISABLED_PASSES = "xla_disable_hlo_passes"
 DIVISION_AMONG_CORES = "cpu-parallel-task-assigner"
 # Settings that XLA reads from a map among its DebugOptions, and not from a field.
-_EXTRA = frozenset({SMALL_LOOP_BYTES, WITHOUT_TILES})
+_EXTRA = frozenset({SMALL_LOOP_BYTES, WITHOUT_TILES, STEPS_BESIDE_EACH_OTHER})
 
 
 #: what users tell XLA, which reads it before its first client
