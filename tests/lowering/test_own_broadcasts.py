@@ -63,6 +63,13 @@ def read_twice(x, y):
     return (x * y).sum(0), (cnp.exp(x) * y).sum(0)
 
 
+def many_sums(x):
+    """So many that to compute them again takes longer than to read them."""
+    for k in range(1500):
+        x = x + cnp.broadcast_to(X[k % 512], X.shape)
+    return x
+
+
 SHARED = {
     "a broadcast": (
         lambda x: read_twice(x, cnp.broadcast_to(x[:, :1], x.shape)),
@@ -85,6 +92,7 @@ SHARED = {
         True,
     ),
     "a result": (lambda x: (read_twice(x, y := x - x.mean(0)), y), True),
+    "much of little": (lambda x: read_twice(x, many_sums(x)), True),
     "few elements": (lambda x: read_twice(x[:9], x[:9] - x[:9].mean(0)), True),
     "short rows": (
         lambda x: read_twice(*[(y := x.reshape(-1, 8)), y - y.mean(0)]),
@@ -96,6 +104,15 @@ SHARED = {
         True,
     ),
 }
+
+
+def test_a_broadcast_that_many_read_has_a_copy_for_each():
+    def fun(x):
+        y = cnp.broadcast_to(x[:1], x.shape)
+        return [(cnp.sin(x * k) * y).sum() for k in range(40)]
+
+    program = cv.make_jaxpr(fun)(X).jaxpr
+    assert len(with_own_broadcasts(program).equations) == len(program.equations) + 39
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -113,10 +113,8 @@ class Primitive(metaclass=Interned):
     #: whether it only moves elements, in a way in which XLA:CPU widens those of some
     #: dtypes first (``lowering/short_floats.py``)
     as_integers = False
-    #: whether it repeats elements of its operand; ``again(count)`` does the same, and a
-    #: compiler does not find that it is the same, or as with another count
+    #: whether it repeats its operand along new ``axes``, or those of length 1
     repeats = False
-    again: Any = None
     #: whether it orders axes anew, or has XLA do so with what it takes and gives
     orders_axes = False
     #: the operand that overwrites, or is added to, a part of the first one, which it

@@ -85,7 +85,7 @@ def options_of(jaxpr: Jaxpr, shapes: Iterable[Shape]) -> dict[str, Any]:
     if not jaxpr.memo(_has_tiles):
         found[WITHOUT_TILES] = "true"
     many = [shape for shape in shapes if math.prod(shape) >= _MANY]
-    if _are_mostly_chains(jaxpr) and not any([_has_rows_of(s, _ROW) for s in many]):
+    if not any([_has_rows_of(s, _ROW) for s in many]) and _are_mostly_chains(jaxpr):
         found[STEPS_BESIDE_EACH_OTHER] = _BESIDE
     if jaxpr.memo(_most_random_bits) >= max(_MANY, largest // _PART) and not any(
         [_has_rows_of(s, _SHORT) for s in many]
@@ -132,15 +132,12 @@ def _chains(jaxpr: Jaxpr) -> tuple[int, int]:
     """The operations and bytes of kernels in which an element takes many operations
     for each number that is read or written, and of others (memoise on the program).
     """
-    written = jaxpr.memo(inlined, in_place)
-    chains = others = 0
-    if any([e.op.name in _OF_MANY_PARTS for e in written.equations]):
+    written = jaxpr.memo(inlined, in_place).equations
+    if any([e.op.name in _OF_MANY_PARTS for e in written]):
         return 0, 1
-    for e in written.equations:
-        for r in e.op.regions:
-            inside = r.jaxpr.memo(_chains)
-            chains, others = chains + inside[0], others + inside[1]
-    for operations, moved in _Kernels(written).work():
+    inside = [r.jaxpr.memo(_chains) for e in written for r in e.op.regions]
+    chains, others = [sum(times) for times in zip((0, 0), *inside, strict=True)]
+    for operations, moved in jaxpr.memo(_work):
         if operations > _LONG_CHAIN * moved:
             chains += operations + moved
         else:
@@ -164,9 +161,16 @@ def _are_all_short(jaxpr: Jaxpr, largest: int) -> bool:
 
 def _longest(jaxpr: Jaxpr) -> int:
     """The most operations and bytes of one kernel (memoise on the program)."""
-    written = jaxpr.memo(inlined, in_place)
-    inside = [r.jaxpr.memo(_longest) for e in written.equations for r in e.op.regions]
-    return max([0, *inside, *map(sum, _Kernels(written).work())])
+    written = jaxpr.memo(inlined, in_place).equations
+    inside = [r.jaxpr.memo(_longest) for e in written for r in e.op.regions]
+    return max([0, *inside, *map(sum, jaxpr.memo(_work))])
+
+
+def _work(jaxpr: Jaxpr) -> list[tuple[int, int]]:
+    """The operations of each kernel outside of loops and branches, and the bytes that
+    it reads and writes (memoise on the program).
+    """
+    return _Kernels(jaxpr.memo(inlined, in_place)).work()
 
 
 class _Kernels(Islands):

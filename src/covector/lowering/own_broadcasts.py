@@ -8,20 +8,46 @@ layer norm, and what is scaled by it, which the sums for all three parameters re
     y = broadcast(r);  (x * y).sum();  z * y
     y = broadcast(r);  (x * y).sum();  y' = broadcast(barrier(r));  z * y'
 
-Without the barrier XLA would find that they are the same. (Decision 41 has the times.)
+Without the barrier XLA would find that they are the same; a third broadcast is behind a
+second one. (Decision 41 has the times.)
 """
 
-from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, makers, readers, variables
-from covector.core.types import ArrayType
+from covector.core.primitive import ManyResults, operation
+from covector.core.types import ArrayType, Shape
 from covector.lowering.long_rows import is_kernel
+from covector.lowering.spelling import HloResults, HloValue
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: elements of an array from which it takes time in memory, and of its last axis from
 #: which XLA computes along it with vectors
 _LARGE, _LONG = 1 << 16, 32
-#: operations that take less time than to read their result from memory
-_CHEAP = frozenset({"add", "sub", "mul", "neg"})
+#: Operations of which so many take less time than to read their result from memory.
+_CHEAP, _FEW = frozenset({"add", "sub", "mul", "neg"}), 6
+
+
+@operation
+class BroadcastAgain(ManyResults):
+    """The operand behind a barrier, and its broadcast.
+
+    It is made just before a program is lowered: no transformation meets it.
+    """
+
+    shape: Shape
+    axes: tuple[int, ...]
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        return x, x.with_shape(self.shape)
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        held, out = ctx.out_types
+        x = ctx.op("stablehlo.optimization_barrier", [x], [held])
+        return x, ctx.broadcast(x, out, self.axes)
 
 
 def with_own_broadcasts(jaxpr: Jaxpr) -> Jaxpr:
@@ -41,55 +67,50 @@ class _Rewriting:
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.makers, self.readers = jaxpr.memo(makers), jaxpr.memo(readers)
         self.outputs = {*variables(jaxpr.outputs)}
-        #: whether variables are cheap, as far as it was asked
-        self.cheap: dict[Var, bool] = {}
-        #: how often each broadcast was written again
-        self.counts: Counter[Var] = Counter()
+        #: how many operations what is cheap takes
+        self.costs: dict[Var, int] = {}
+        #: what the next copy of a broadcast is one of
+        self.held: dict[Var, Var] = {}
         self.equations: list[Equation] = []
         #: what a kernel has read, so that others compute it again
         self.read: set[Var] = set()
         for e in jaxpr.equations:
-            self.equations.append(self.with_own(e) if _is_in_kernel(e) else e)
+            self.add(e)
         self.result = Jaxpr(jaxpr.inputs, self.equations, jaxpr.outputs, jaxpr.name)
 
-    def with_own(self, e: Equation) -> Equation:
-        """The equation, reading no broadcast that others have read."""
+    def add(self, e: Equation) -> None:
+        """Add an equation that reads no broadcast which others have read."""
         inputs = list(e.inputs)
         for k, a in enumerate(inputs):
-            if type(a) is Var and self.is_shared(a):
+            if type(a) is Var and _is_in_kernel(e) and self.is_shared(a):
                 if a in self.read:
                     inputs[k] = self.again(a)
                 self.read.add(a)
-        return Equation(e.op, inputs, e.outputs, e.line)
+        self.equations.append(Equation(e.op, inputs, e.outputs, e.line))
+        cost = self.cost(e)
+        if 0 < cost <= _FEW:
+            self.costs[e.outputs[0]] = cost
 
     def is_shared(self, v: Var) -> bool:
         """Whether several kernels may read it, and each can cheaply compute it."""
-        if not _is_large(v.type) or v in self.outputs:
+        if v not in self.costs or v in self.outputs or not _is_large(v.type):
             return False
-        read_by = self.readers.get(v, ())
-        several = len(read_by) > 1 and all(map(_is_in_kernel, read_by))
-        return several and self.is_cheap(v)
+        read_by = self.readers[v]
+        return len(read_by) > 1 and all(map(_is_in_kernel, read_by))
 
-    def is_cheap(self, v: Var) -> bool:
-        """Whether it is a broadcast, or cheaply computed of broadcasts and at most one
-        array that is in memory.
+    def cost(self, e: Equation) -> int:
+        """The operations that a broadcast takes, or what is computed of broadcasts and
+        of at most one array that is in memory; 0 for all else.
         """
-        found = self.cheap.get(v)
-        if found is None:
-            found = self.cheap[v] = self._is_cheap(v)
-        return found
-
-    def _is_cheap(self, v: Var) -> bool:
-        e = self.makers.get(v)
-        if e is None or not (e.op.repeats or e.op.name in _CHEAP):
-            return False
-        arrays = [a for a in variables(e.inputs) if a.type.size != 1]
+        arrays = {a for a in variables(e.inputs) if a.type.size != 1}
         if e.op.repeats:
-            return bool(arrays)
-        others = [a for a in arrays if not self.is_cheap(a)]
-        return len(others) < len(arrays) and all(
-            [a is others[0] and self._is_in_memory(a) for a in others]
-        )
+            return len(arrays)
+        others = arrays - self.costs.keys()
+        if e.op.name not in _CHEAP or len(others) > 1 or others == arrays:
+            return 0
+        if not all(map(self._is_in_memory, others)):
+            return 0
+        return 1 + sum([self.costs[a] for a in arrays - others])
 
     def _is_in_memory(self, v: Var) -> bool:
         """Whether it is an input, or a kernel by itself has computed it."""
@@ -98,17 +119,18 @@ class _Rewriting:
 
     def again(self, a: Atom) -> Atom:
         """What is cheap, by equations of its own; what is not, as it is."""
-        if type(a) is not Var or not self.is_cheap(a):
+        if type(a) is not Var or a not in self.costs:
             return a
-        e = self.makers[a]
-        op, inputs = e.op, e.inputs
+        e, own = self.makers[a], Var(a.type)
+        op, inputs, outputs = e.op, e.inputs, [own]
         if op.repeats:
-            self.counts[a] += 1
-            op = op.again(self.counts[a])
+            op = BroadcastAgain(a.type.shape, op.axes)
+            inputs = [self.held.get(a, *inputs)]
+            self.held[a] = Var(inputs[0].type)
+            outputs = [self.held[a], own]
         else:
             inputs = [self.again(x) for x in inputs]
-        own = Var(a.type)
-        self.equations.append(Equation(op, inputs, [own], e.line))
+        self.equations.append(Equation(op, inputs, outputs, e.line))
         return own
 
 

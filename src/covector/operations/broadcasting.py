@@ -114,27 +114,8 @@ class BroadcastInDim(Primitive):
     def of_elements(self, x: ArrayType) -> Primitive | None:  # type: ignore[override]
         return None if x.shape else BroadcastInDim((), ())
 
-    def again(self, count: int) -> "BroadcastInDim":
-        return _BroadcastAgain(self.shape, self.axes, count)
-
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.broadcast(x, ctx.out_types[0], self.axes)
-
-
-@operation
-class _BroadcastAgain(BroadcastInDim):
-    """A broadcast behind so many barriers: XLA does not find that it is the same as one
-    with fewer.
-    """
-
-    count: int
-
-    name = "broadcast_in_dim"
-
-    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        for _ in range(self.count):
-            x = ctx.op("stablehlo.optimization_barrier", [x], ctx.in_types)
-        return super().lower(ctx, x)
 
 
 @operation

@@ -196,7 +196,7 @@ def call_transposed(
 
     What XLA has in row-major order, is in column-major order the transposed matrix: so
     no element moves, while ``call`` has XLA write its operands, and read its results,
-    by long strides. A Cholesky factor of 1024 × 1024 takes 4.2 instead of 16 ms.
+    by long strides. A Cholesky factor of 1024 × 1024 takes 4.3 instead of 15 ms.
     """
     rank = max([t.ndim for t in (*in_types, *out_types)])
 
