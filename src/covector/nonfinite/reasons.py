@@ -144,8 +144,7 @@ def _smallest_eigenvalue(at: Evidence) -> str:
         matrix = values[at.spot.index[:-2]] if values.ndim > 2 else values
         if np.isfinite(matrix).all():
             matrix = matrix.astype(complex if matrix.dtype.kind == "c" else float)
-            made = at.finding.equation
-            triangle = "U" if made is not None and made.op.parameters["upper"] else "L"
+            triangle = "U" if at.op == "upper_cholesky" else "L"
             least = np.linalg.eigvalsh(matrix, triangle)[0]
             shown = f": its smallest eigenvalue is {least:.3g}"
     return f"the matrix is not positive definite{shown}"
@@ -337,7 +336,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     # -- linear algebra
     Reason(
-        _is("cholesky"),
+        _is("cholesky", "upper_cholesky"),
         _smallest_eigenvalue,
         _says("add eps · I, or make it symmetric: (a + a.T) / 2"),
     ),

@@ -130,7 +130,7 @@ def factor(x):
     return cnp.linalg.cholesky(cnp.outer(x, x) - cnp.eye(3))  # factor
 
 
-@planted(X, operation="cholesky", reason="its smallest eigenvalue is -1")
+@planted(X, operation="upper_cholesky", reason="its smallest eigenvalue is -1")
 def upper_factor(x):
     a = cnp.triu(cnp.outer(x, x) - cnp.eye(3))
     return cnp.linalg.cholesky(a, upper=True, symmetrize_input=False)  # upper_factor

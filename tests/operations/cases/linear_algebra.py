@@ -6,7 +6,7 @@ room look at what does not depend on the choice.
 
 import numpy as np
 
-from covector.operations.linear_algebra.cholesky import Cholesky, cholesky
+from covector.operations.linear_algebra.cholesky import cholesky, upper_cholesky
 from covector.operations.linear_algebra.determined import (
     Determined,
     Turns,
@@ -18,7 +18,11 @@ from covector.operations.linear_algebra.householder import (
     HouseholderMultiply,
     householder_product,
 )
-from covector.operations.linear_algebra.lu import LUPivotsToPermutation, lu
+from covector.operations.linear_algebra.lu import (
+    LUPivotsToInverse,
+    LUPivotsToPermutation,
+    lu,
+)
 from covector.operations.linear_algebra.pseudo_inverse import (
     least_squares,
     pseudo_inverse,
@@ -163,7 +167,7 @@ CASES = [
     ),
     *[
         Case(
-            Cholesky(upper=True),
+            upper_cholesky,
             (np.conj(np.swapaxes(_positive(x), -1, -2)),),
             _upper_factor,
             rtol=1e-5,
@@ -182,7 +186,7 @@ CASES = [
     Case(lu, (np.zeros((2, 0)),), _factors),
     Case(LUPivotsToPermutation(4), (_pivots,), _permutation(4), dtypes=("int32",)),
     Case(
-        LUPivotsToPermutation(4, inverted=True),
+        LUPivotsToInverse(4),
         (_pivots,),
         lambda x: np.argsort(_permutation(4)(x)).astype(x.dtype),
         dtypes=("int32",),

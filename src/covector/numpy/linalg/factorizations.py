@@ -20,7 +20,8 @@ from covector.numpy.linalg.operands import (
 )
 from covector.numpy.sorting import argsort, sort
 from covector.operations.comparison import lt
-from covector.operations.linear_algebra.cholesky import Cholesky
+from covector.operations.linear_algebra.cholesky import cholesky as cholesky_
+from covector.operations.linear_algebra.cholesky import upper_cholesky
 from covector.operations.linear_algebra.eigh import Eigh
 from covector.operations.linear_algebra.matrices import (
     adjoint,
@@ -84,7 +85,7 @@ def cholesky(
     x = square_matrices("cholesky", a)
     if symmetrize_input:
         x = hermitian_part(x)
-    out = Cholesky(upper)(x)
+    out = upper_cholesky(x) if upper else cholesky_(x)
     values = values_of(out)
     if values is not None and np.isnan(values).any() and not isnan(x).any():
         raise LinAlgError(

@@ -1,10 +1,12 @@
-"""``Cholesky``: A = L Lᴴ, or Uᴴ U, of Hermitian, positive definite matrices."""
+"""``Cholesky``: A = L Lᴴ of Hermitian, positive definite matrices, and
+``UpperCholesky``: A = Uᴴ U.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import Batched, LinearMaps, Value, Values
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
 from covector.core.work import Work
 from covector.lowering.spelling import HloResults, HloValue
@@ -24,25 +26,19 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 
-@operation
 class Cholesky(Primitive):
-    """The lower triangular L, with a positive diagonal, of A = L Lᴴ; or Lᴴ, if upper.
+    """The lower triangular L, with a positive diagonal, of A = L Lᴴ.
 
-    Only that triangle of A is read, and of its diagonal the real parts. Where A is not
-    positive definite, the factor is NaN.
+    Only the lower triangle of A is read, and of its diagonal the real parts. Where A is
+    not positive definite, L is NaN.
     """
-
-    upper: bool = False
 
     def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
         lapack.check_matrices("cholesky", a, square=True)
         return (a.strong(),)
 
     def differential(self, out: Value, a: Value) -> LinearMaps:
-        if not self.upper:
-            return [_differential(out)]
-        push = _differential(adjoint(out))
-        return [lambda da: adjoint(push(adjoint(da)))]
+        return [_differential(out)]
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
@@ -56,21 +52,38 @@ class Cholesky(Primitive):
         if not type.size:
             return a
         if unrolled.are_many_and_small(type):
-            if self.upper:
-                return ctx.through(lambda a: [adjoint(cholesky(adjoint(a)))], a)
             return unrolled.side_by_side(ctx, [unrolled.cholesky], [a])
-        type = type.strong()
-        types = [type, lapack.info_of(type)]
         # Aᵀ = Uᴴ U with U = Lᵀ
-        uplo = {"uplo": "L" if self.upper else "U"}
-        potrf = lapack.Routine("potrf", uplo, overwritten={0: 0})
-        outs = lapack.call_transposed(ctx, potrf, [a], [type], types)
-        triangle = upper_triangle if self.upper else lower_triangle
+        return _factor(ctx, a, "U", lower_triangle)
 
-        def done(x: Value, info: Value) -> Sequence[Value]:
-            return [lapack.where_done(info, triangle(x))]
 
-        return lapack.finished(ctx, done, types, outs)
+class UpperCholesky(Cholesky):
+    """The upper triangular U = Lᴴ of A = Uᴴ U, of which the upper triangle is read."""
+
+    def differential(self, out: Value, a: Value) -> LinearMaps:
+        push = _differential(adjoint(out))
+        return [lambda da: adjoint(push(adjoint(da)))]
+
+    def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
+        (type,) = ctx.in_types
+        if not type.size or unrolled.are_many_and_small(type):
+            return ctx.through(lambda a: [adjoint(cholesky(adjoint(a)))], a)
+        return _factor(ctx, a, "L", upper_triangle)
+
+
+def _factor(
+    ctx: "Lowering", a: HloValue, uplo: str, triangle: Callable[[Value], Value]
+) -> HloResults:
+    """The triangle of a factor, of which LAPACK finds the transposed matrix."""
+    (type,) = [t.strong() for t in ctx.in_types]
+    types = [type, lapack.info_of(type)]
+    potrf = lapack.Routine("potrf", {"uplo": uplo}, overwritten={0: 0})
+    outs = lapack.call_transposed(ctx, potrf, [a], [type], types)
+
+    def done(x: Value, info: Value) -> Sequence[Value]:
+        return [lapack.where_done(info, triangle(x))]
+
+    return lapack.finished(ctx, done, types, outs)
 
 
 def _differential(factor: Value) -> Callable[[Value], Value]:
@@ -92,4 +105,4 @@ def _differential(factor: Value) -> Callable[[Value], Value]:
     return push
 
 
-cholesky = Cholesky()
+cholesky, upper_cholesky = Cholesky(), UpperCholesky()

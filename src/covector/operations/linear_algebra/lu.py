@@ -1,6 +1,7 @@
 """``LU``: P A = L U with partial pivoting, of matrices of any shape.
 
-Also ``LUPivotsToPermutation``, the order of rows that the pivots lead to.
+Also ``LUPivotsToPermutation``, the order of rows that the pivots lead to, and the order
+that leads back.
 """
 
 from collections.abc import Sequence
@@ -103,14 +104,13 @@ def _with_ones(x: Value, start: int) -> Value:
 class LUPivotsToPermutation(Primitive):
     """The order ``[..., size]`` of rows that exchanges ``[..., k]``, in turn, lead to.
 
-    Row i of P A is row ``permutation[i]`` of A. If ``inverted``, the order that leads
-    back: row i of A is row ``permutation[i]`` of P A.
+    Row i of P A is row ``permutation[i]`` of A.
     """
 
     size: int
-    inverted: bool = False
 
     name = "lu_pivots_to_permutation"
+    inverted = False
     work = moves
 
     def type_rule(self, pivots: ArrayType) -> Sequence[ArrayType]:
@@ -169,6 +169,13 @@ class LUPivotsToPermutation(Primitive):
             return inner.inline(turn, [place, j, i])
 
         return counted_loop(ctx, turns, [start], [out], body)[0]
+
+
+class LUPivotsToInverse(LUPivotsToPermutation):
+    """The order that leads back: row i of A is row ``permutation[i]`` of P A."""
+
+    name = "lu_pivots_to_inverse"
+    inverted = True
 
 
 def _before_turn(place: Value, j: Value, i: Value) -> Sequence[Value]:

@@ -30,7 +30,7 @@ from covector.operations.casting import convert
 from covector.operations.comparison import eq, ne
 from covector.operations.creation import Iota
 from covector.operations.linear_algebra import lapack, unrolled
-from covector.operations.linear_algebra.lu import LUPivotsToPermutation, lu
+from covector.operations.linear_algebra.lu import LUPivotsToInverse, lu
 from covector.operations.linear_algebra.matrices import (
     as_diagonal,
     diagonal,
@@ -305,7 +305,7 @@ def _factored(a: Value) -> tuple[Value, Value]:
 
 
 def _order(pivots: Value) -> Value:
-    return LUPivotsToPermutation(pivots.type.shape[-1], inverted=True)(pivots)
+    return LUPivotsToInverse(pivots.type.shape[-1])(pivots)
 
 
 def _solved(factors: Value, order: Value, b: Value) -> Value:

@@ -25,7 +25,10 @@ from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.selection import where
 from covector.operations.casting import convert
 from covector.operations.creation import Iota
-from covector.operations.linear_algebra.lu import LUPivotsToPermutation
+from covector.operations.linear_algebra.lu import (
+    LUPivotsToInverse,
+    LUPivotsToPermutation,
+)
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     as_diagonal,
@@ -288,8 +291,8 @@ def lu_solve(
             f"lu_solve of {x.type} needs a pivot for each row, but got {order.type}."
         )
     y, one = right_sides("lu_solve", x, y)
-    rows = LUPivotsToPermutation(x.type.shape[-1], inverted=op > 0)
-    order = rows(convert(order, dtypes.int32))
+    rows = LUPivotsToInverse if op else LUPivotsToPermutation
+    order = rows(x.type.shape[-1])(convert(order, dtypes.int32))
     x, y, order = in_one_stack("lu_solve", x, y, order[..., None])
     return as_given(_by_factors(x, order[..., 0], y, op), one)
 
