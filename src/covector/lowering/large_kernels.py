@@ -68,8 +68,8 @@ _OF_LIBRARIES, _OF_KERNELS = frozenset({"dot_general", "fft", "sort"}), 16
 _MANY, _PART = 512, 8
 #: Operations for each byte that is read or written from which a chain of instructions
 #: is long, and how many of them a processor then takes beside each other, in rows that
-#: are not shorter than this.
-_LONG_CHAIN, _BESIDE, _ROW = 3, 4, 128
+#: are not shorter than this, and of arrays that repay what it takes to compile.
+_LONG_CHAIN, _BESIDE, _ROW, _WORTH = 3, 4, 128, 1 << 18
 #: Functions whose formulas have many parts that do not wait for each other.
 _OF_MANY_PARTS = frozenset({"lgamma", "digamma", "polygamma", "zeta"})
 #: operations of which threefry is most
@@ -85,7 +85,8 @@ def options_of(jaxpr: Jaxpr, shapes: Iterable[Shape]) -> dict[str, Any]:
     if not jaxpr.memo(_has_tiles):
         found[WITHOUT_TILES] = "true"
     many = [shape for shape in shapes if math.prod(shape) >= _MANY]
-    if not any([_has_rows_of(s, _ROW) for s in many]) and _are_mostly_chains(jaxpr):
+    in_long_rows = not any([_has_rows_of(s, _ROW) for s in many])
+    if largest >= _WORTH and in_long_rows and _are_mostly_chains(jaxpr):
         found[STEPS_BESIDE_EACH_OTHER] = _BESIDE
     if jaxpr.memo(_most_random_bits) >= max(_MANY, largest // _PART) and not any(
         [_has_rows_of(s, _SHORT) for s in many]
