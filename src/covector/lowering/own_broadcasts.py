@@ -15,7 +15,16 @@ second one. (Decision 41 has the times.)
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, makers, readers, variables
+from covector.core.jaxpr import (
+    Atom,
+    Equation,
+    Jaxpr,
+    Var,
+    makers,
+    readers,
+    type_of,
+    variables,
+)
 from covector.core.primitive import ManyResults, operation
 from covector.core.types import ArrayType, Shape
 from covector.lowering.long_rows import is_kernel
@@ -122,15 +131,14 @@ class _Rewriting:
         if type(a) is not Var or a not in self.costs:
             return a
         e, own = self.makers[a], Var(a.type)
-        op, inputs, outputs = e.op, e.inputs, [own]
-        if op.repeats:
-            op = BroadcastAgain(a.type.shape, op.axes)
-            inputs = [self.held.get(a, *inputs)]
-            self.held[a] = Var(inputs[0].type)
-            outputs = [self.held[a], own]
+        if e.op.repeats:
+            operand = self.held.get(a, e.inputs[0])
+            held = self.held[a] = Var(type_of(operand))
+            again = BroadcastAgain(a.type.shape, e.op.axes)
+            made = Equation(again, [operand], [held, own], e.line)
         else:
-            inputs = [self.again(x) for x in inputs]
-        self.equations.append(Equation(op, inputs, outputs, e.line))
+            made = Equation(e.op, [self.again(x) for x in e.inputs], [own], e.line)
+        self.equations.append(made)
         return own
 
 
