@@ -22,6 +22,7 @@ from covector.core.jaxpr import (
     Var,
     makers,
     readers,
+    replaced,
     type_of,
     variables,
 )
@@ -84,21 +85,22 @@ class _Rewriting:
         #: what a kernel has read, so that others compute it again
         self.read: set[Var] = set()
         for e in jaxpr.equations:
-            self.add(e)
+            self.equations.append(self.with_own(e) if _is_in_kernel(e) else e)
+            cost = self.cost(e)
+            if 0 < cost <= _FEW:
+                self.costs[e.outputs[0]] = cost
         self.result = Jaxpr(jaxpr.inputs, self.equations, jaxpr.outputs, jaxpr.name)
 
-    def add(self, e: Equation) -> None:
-        """Add an equation that reads no broadcast which others have read."""
-        inputs = list(e.inputs)
-        for k, a in enumerate(inputs):
-            if type(a) is Var and _is_in_kernel(e) and self.is_shared(a):
-                if a in self.read:
-                    inputs[k] = self.again(a)
-                self.read.add(a)
-        self.equations.append(Equation(e.op, inputs, e.outputs, e.line))
-        cost = self.cost(e)
-        if 0 < cost <= _FEW:
-            self.costs[e.outputs[0]] = cost
+    def with_own(self, e: Equation) -> Equation:
+        """The equation, which reads no broadcast that others have read."""
+        own: dict[Var, Atom] = {}
+        for v in filter(self.is_shared, dict.fromkeys(variables(e.inputs))):
+            if v in self.read:
+                own[v] = self.again(v)
+            self.read.add(v)
+        if not own:
+            return e
+        return Equation(e.op, replaced(own, e.inputs), e.outputs, e.line)
 
     def is_shared(self, v: Var) -> bool:
         """Whether several kernels may read it, and each can cheaply compute it."""

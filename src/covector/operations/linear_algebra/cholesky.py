@@ -77,8 +77,8 @@ def _factor(
     """The triangle of a factor, of which LAPACK finds the transposed matrix."""
     (type,) = [t.strong() for t in ctx.in_types]
     types = [type, lapack.info_of(type)]
-    potrf = lapack.Routine("potrf", {"uplo": uplo}, overwritten={0: 0})
-    outs = lapack.call_transposed(ctx, potrf, [a], [type], types)
+    potrf = lapack.Routine("potrf", {"uplo": uplo}, {0: 0}, transposed=True)
+    outs = lapack.call(ctx, potrf, [a], [type], types)
 
     def done(x: Value, info: Value) -> Sequence[Value]:
         return [lapack.where_done(info, triangle(x))]

@@ -2,7 +2,7 @@
 
 Each is one operation, whose derivative is a formula of its result and not that of the
 factors. These are those of Aᵀ, which LAPACK finds where A is in memory: its columns are
-the rows of A (``lapack.call_transposed``).
+the rows of A (``lapack.Routine.transposed``).
 """
 
 from collections.abc import Sequence

@@ -111,8 +111,8 @@ class TriangularSolve(Primitive):
             "trans_x": ("C" if complex_transpose else "T") if self.transpose_a else "N",
             "diag": "U" if self.unit_diagonal else "N",
         }
-        trsm = lapack.Routine("trsm", attributes, overwritten={1: 0})
-        return lapack.call_transposed(ctx, trsm, [a, b], types, types[1:])
+        trsm = lapack.Routine("trsm", attributes, {1: 0}, transposed=True)
+        return lapack.call(ctx, trsm, [a, b], types, types[1:])
 
     def _steps(self, a: ArrayType, b: ArrayType) -> Sequence[unrolled.Step]:
         """The number of small real systems, which are solved by substitution."""
